@@ -9,7 +9,6 @@ import type { ModelContext } from './client.ts';
 import { CaresCache } from './c-ares-cache.ts';
 import {
   caresQuery,
-  plainSetup,
   statusOf,
   type CaresChannel,
   type CaresStatus,
@@ -73,12 +72,7 @@ export class Channel implements CaresChannel {
   readonly #cache: CaresCache;
   readonly #setup: ChannelSetup;
 
-  constructor(
-    context: ModelContext,
-    conf: CaresConf,
-    traits: CaresTraits,
-    setup: ChannelSetup = plainSetup,
-  ) {
+  constructor(context: ModelContext, conf: CaresConf, traits: CaresTraits, setup: ChannelSetup) {
     this.#context = context;
     this.#conf = conf;
     this.#traits = traits;
@@ -98,29 +92,27 @@ export class Channel implements CaresChannel {
       return { done, cached: true, stopRetrying: () => {} };
     }
     const query = caresQuery(this.#context, this.#open, { name, type, why });
-    let made: CaresQuestion | null = null;
-    const done = new Promise<Ended>((resolve) => {
-      made = {
-        query,
-        connection: null,
-        tries: 0,
-        tcp: this.#setup.useVc && this.#conf.useVc,
-        edns: this.#setup.edns && this.#traits.ednsSize > 0,
-        cookieSent: false,
-        noRetries: false,
-        sentAt: 0,
-        failure: null,
-        timer: null,
-        why,
-        end: resolve,
-      };
-      this.#open.add(made);
-      this.#send(made, null);
-    });
+    const { promise: done, resolve: end } = Promise.withResolvers<Ended>();
+    const question: CaresQuestion = {
+      query,
+      connection: null,
+      tries: 0,
+      tcp: this.#setup.useVc && this.#conf.useVc,
+      edns: this.#setup.edns && this.#traits.ednsSize > 0,
+      cookieSent: false,
+      noRetries: false,
+      sentAt: 0,
+      failure: null,
+      timer: null,
+      why,
+      end,
+    };
+    this.#open.add(question);
+    this.#send(question, null);
     return {
       done,
       stopRetrying: () => {
-        if (made !== null) made.noRetries = true;
+        question.noRetries = true;
       },
     };
   }

@@ -13,6 +13,7 @@ import {
   leadingInteger,
   linesOf,
   newConf,
+  remark,
   wordsOf,
   type MutableConf,
   type ResolvConf,
@@ -37,10 +38,11 @@ export function readCaresConf(settings: Settings, traits: CaresTraits): CaresCon
   if (first || readEnvironment(state, settings)) return finish(state, settings, lookups);
   // In that case, all settings are dropped, even those from the file.
   const empty = newReading(traits);
-  empty.conf.remarks.push({
-    line: 0,
-    text: 'LOCALDOMAIN or RES_OPTIONS cannot be read, so c-ares falls back to 127.0.0.1 and no search list',
-  });
+  remark(
+    empty.conf,
+    0,
+    'LOCALDOMAIN or RES_OPTIONS cannot be read, so c-ares falls back to 127.0.0.1 and no search list',
+  );
   return finish(empty, settings, null);
 }
 
@@ -112,7 +114,7 @@ function readLine(state: ConfReading, raw: string, number: number): void {
           ? null
           : 'a tab between values, or a letter beyond ASCII';
     if (problem !== null) {
-      conf.remarks.push({ line: number, text: `${problem}: c-ares drops the whole line` });
+      remark(conf, number, `${problem}: c-ares drops the whole line`);
       return;
     }
   }
@@ -135,7 +137,7 @@ function readLine(state: ConfReading, raw: string, number: number): void {
     case 'sortlist':
       return;
     default:
-      conf.remarks.push({ line: number, text: `c-ares does not know "${keyword}"` });
+      remark(conf, number, `c-ares does not know "${keyword}"`);
   }
 }
 
@@ -163,7 +165,7 @@ function readServers({ conf, traits }: ConfReading, value: string, number: numbe
     const zoned = isLinkLocal(plain) ? plain : withoutZone(plain);
     const address = traits.zonedServers ? zoned : word;
     if (parseAddress(traits.zonedServers ? withoutZone(address) : address) === null) {
-      conf.remarks.push({ line: number, text: `ignored: "${word}" is not an IP address` });
+      remark(conf, number, `ignored: "${word}" is not an IP address`);
     } else if (traits.reader === 1 || !conf.servers.includes(address)) conf.servers.push(address);
   }
 }
@@ -176,7 +178,7 @@ function readOptions(state: ConfReading, text: string, number: number): void {
         ? readWord(state.conf, word)
         : readText(state, text.slice(match.index), word);
     if (known) continue;
-    state.conf.remarks.push({ line: number, text: `c-ares ignores option "${word}"` });
+    remark(state.conf, number, `c-ares ignores option "${word}"`);
   }
 }
 

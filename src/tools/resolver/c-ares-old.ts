@@ -6,7 +6,6 @@ import type { Timer } from '../../server/base/clock.ts';
 import type { ModelContext } from './client.ts';
 import {
   caresQuery,
-  plainSetup,
   statusOf,
   type CaresChannel,
   type CaresStatus,
@@ -59,12 +58,7 @@ export class OldChannel implements CaresChannel {
   readonly #timeouts: TimeoutTimer;
   #turn = 0;
 
-  constructor(
-    context: ModelContext,
-    conf: CaresConf,
-    traits: CaresTraits,
-    setup: ChannelSetup = plainSetup,
-  ) {
+  constructor(context: ModelContext, conf: CaresConf, traits: CaresTraits, setup: ChannelSetup) {
     this.#context = context;
     this.#traits = traits;
     this.#conf = conf;
@@ -81,29 +75,26 @@ export class OldChannel implements CaresChannel {
 
   query(name: string, type: string, why: string): PendingQuestion {
     const query = caresQuery(this.#context, this.#open, { name, type, why });
-    let made: OldCaresQuestion | null = null;
-    const done = new Promise<Ended>((resolve) => {
-      const question: OldCaresQuestion = {
-        query,
-        skip: new Set(),
-        sentOn: new Map(),
-        server: this.#turn,
-        tries: 0,
-        tcp: this.#setup.useVc && this.#conf.useVc,
-        noRetries: false,
-        failure: 'ECONNREFUSED',
-        timer: null,
-        end: resolve,
-      };
-      if (this.#conf.rotate) this.#turn = (this.#turn + 1) % this.#servers.length;
-      made = question;
-      this.#open.add(question);
-      this.#send(question);
-    });
+    const { promise: done, resolve: end } = Promise.withResolvers<Ended>();
+    const question: OldCaresQuestion = {
+      query,
+      skip: new Set(),
+      sentOn: new Map(),
+      server: this.#turn,
+      tries: 0,
+      tcp: this.#setup.useVc && this.#conf.useVc,
+      noRetries: false,
+      failure: 'ECONNREFUSED',
+      timer: null,
+      end,
+    };
+    if (this.#conf.rotate) this.#turn = (this.#turn + 1) % this.#servers.length;
+    this.#open.add(question);
+    this.#send(question);
     return {
       done,
       stopRetrying: () => {
-        if (made !== null) made.noRetries = true;
+        question.noRetries = true;
       },
     };
   }

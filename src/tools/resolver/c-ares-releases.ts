@@ -4,7 +4,6 @@
  */
 import { Releases } from './releases.ts';
 
-/** The behaviour of a c-ares release. */
 export interface CaresTraits {
   /** True if NODATA ends the search. */
   readonly nodataEnds: boolean;
@@ -66,7 +65,6 @@ export interface CaresTraits {
    * `localhost` gets loopback addresses.
    */
   readonly hostsFinal: boolean;
-  /** True if servers are sorted by their failures. */
   readonly sortsServers: boolean;
   /** True if, among servers with the same number of failures, the one whose failure was longest ago comes first. */
   readonly oldestFailureFirst: boolean;
@@ -78,7 +76,6 @@ export interface CaresTraits {
   readonly caches: boolean;
   /** True if timeouts adapt to the measured latency. */
   readonly adapts: boolean;
-  /** True if silence counts as a server failure. */
   readonly countsSilence: boolean;
   /** True if a broken connection counts as a server failure before its queries move elsewhere. */
   readonly blamesFirst: boolean;

@@ -26,12 +26,14 @@ import { familyOf } from './myhostname.ts';
 import { hasCname } from './reply.ts';
 import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
-import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
+import { candidates, rootedReason, type SearchCandidate } from './search-reasons.ts';
 import {
   caresError,
+  plainSetup,
   usableAddresses,
   type CaresChannel,
   type CaresStatus,
+  type ChannelSetup,
 } from './c-ares-status.ts';
 
 export const cares: ClientLine = clientLine('c-ares', caresReleases, (version, traits) => ({
@@ -40,6 +42,16 @@ export const cares: ClientLine = clientLine('c-ares', caresReleases, (version, t
   conf: (settings) => readCaresConf(settings, traits),
   open: (context) => new CaresSession(context, traits),
 }));
+
+/** Opens the sending half of this release. */
+export function openChannel(
+  context: ModelContext,
+  conf: CaresConf,
+  traits: CaresTraits,
+  setup: ChannelSetup,
+): CaresChannel {
+  return new (traits.sortsServers ? Channel : OldChannel)(context, conf, traits, setup);
+}
 
 class CaresSession implements Session {
   readonly #context: ModelContext;
@@ -51,9 +63,7 @@ class CaresSession implements Session {
     this.#context = context;
     this.#traits = traits;
     this.#conf = readCaresConf(context.settings, traits);
-    this.#channel = traits.sortsServers
-      ? new Channel(context, this.#conf, traits)
-      : new OldChannel(context, this.#conf, traits);
+    this.#channel = openChannel(context, this.#conf, traits, plainSetup);
   }
 
   async lookup(request: Request): Promise<LookupOutcome> {
@@ -208,32 +218,17 @@ class CaresSession implements Session {
     return { addresses: [], status, final: false };
   }
 
-  #names(name: string): { readonly name: string; readonly why: string }[] {
+  #names(name: string): readonly SearchCandidate[] {
     const { aliases, dotIsFinal, rootDomain } = this.#traits;
     const alias = aliases === 'none' ? null : hostAlias(this.#context.settings.hostAliases, name);
     if (alias !== null && aliases === 'alone') {
       return [{ name: alias, why: 'HOSTALIASES names it.' }];
     }
     const typed = alias ?? name;
-    if (typed.endsWith('.') && dotIsFinal) {
-      return [{ name: typed, why: rootedReason }];
-    }
-    const { ndots, search } = this.#conf;
-    const dots = countDots(typed);
-    const enough = dots >= ndots || typed.endsWith('.');
-    const list = search.map((domain, index) => ({
-      name: domain === '.' && rootDomain ? `${typed}.` : `${typed}.${domain}`,
-      why: enough
-        ? afterAsIs(this.#conf, index)
-        : `${fewDots(typed, this.#conf, index)} first. ${cite('search')}`,
-    }));
-    const asIs = {
-      name: typed,
-      why: enough
-        ? `${enoughDots(typed, this.#conf)}, so the name is tried as written first. ${cite('as-is')}`
-        : lastAsIs(this.#conf),
-    };
-    return enough ? [asIs, ...list] : [...list, asIs];
+    if (typed.endsWith('.') && dotIsFinal) return [{ name: typed, why: rootedReason }];
+    return candidates(typed, this.#conf, (domain) =>
+      domain === '.' && rootDomain ? `${typed}.` : `${typed}.${domain}`,
+    );
   }
 
   /** True if these addresses make it unnecessary to retry for the other family. */

@@ -1,6 +1,6 @@
 /** The input and output interface shared by all resolver models. */
 import type { Random } from '../../server/base/random.ts';
-import type { ClientNetwork } from './network.ts';
+import type { ClientNetwork, QueryToSend } from './network.ts';
 import type { Releases } from './releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { presented } from './search-list.ts';
@@ -149,6 +149,14 @@ export function newId(random: Random, taken: ReadonlySet<number> = new Set()): n
     const id = random.integer(0x10000);
     if (!taken.has(id)) return id;
   }
+}
+
+/** Builds a query without EDNS. */
+export function plainQuery(
+  random: Random,
+  { name, type, why }: Pick<QueryToSend, 'name' | 'type' | 'why'>,
+): QueryToSend {
+  return { id: newId(random), name: absolute(name), type, edns: null, ad: false, why };
 }
 
 /** The name to display, with a trailing dot and escaped non-ASCII bytes. */

@@ -3,11 +3,11 @@
  * results are misleading.
  */
 import {
-  absolute,
   countDots,
   failed,
   found,
   newId,
+  plainQuery,
   soleClient,
   type ClientLine,
   type LookupOutcome,
@@ -29,6 +29,8 @@ export const nslookup: ClientLine = soleClient('nslookup', {
   conf: (settings) => readGlibcConf(settings, usualGlibc),
   open: (context) => new NslookupSession(context),
 });
+
+const exit1 = failed('1', null, 'exit 1');
 
 /** nslookup's own timeout for each of three attempts, in milliseconds. */
 const nslookupTimeoutMs = 5000;
@@ -59,18 +61,18 @@ class NslookupSession implements Session {
           ? `${fewDots(name, this.#conf, index)}.`
           : lastAsIs(this.#conf);
       const answered = await this.#ask(candidate, first, why);
-      if (answered === null) return failed('1', null, 'exit 1');
+      if (answered === null) return exit1;
       const { reply, exchange } = answered;
       if (reply.rcode === 'NXDOMAIN') continue;
       if (reply.rcode !== 'NOERROR') {
         note(exchange, `nslookup stops at ${reply.rcode}; a libc would continue.`);
-        return failed('1', null, 'exit 1');
+        return exit1;
       }
       return families.includes(6) && first === 'A'
         ? this.#second(reply)
         : found(addressesIn(reply));
     }
-    return failed('1', null, 'exit 1');
+    return exit1;
   }
 
   /** Queries AAAA for the name that was answered, or for its CNAME target. */
@@ -80,7 +82,7 @@ class NslookupSession implements Session {
     const answered = await this.#ask(target ?? reply.name, 'AAAA', why);
     const addresses = addressesIn(reply);
     if (answered === null || answered.reply.rcode !== 'NOERROR') {
-      return { addresses, failure: { code: '1', number: null, text: 'exit 1' } };
+      return { ...exit1, addresses };
     }
     return found([...addresses, ...addressesIn(answered.reply)]);
   }
@@ -90,14 +92,7 @@ class NslookupSession implements Session {
 
   async #ask(name: string, type: string, why: string): Promise<ToolReply | null> {
     const { network, random } = this.#context;
-    const query: QueryToSend = {
-      id: newId(random),
-      name: absolute(name),
-      type,
-      edns: null,
-      ad: false,
-      why,
-    };
+    const query = plainQuery(random, { name, type, why });
     const [firstServer] = this.#conf.servers;
     if (this.#stream && firstServer !== undefined) return this.#tcp(firstServer, query);
     let failedReply: ToolReply | null = null;
@@ -158,18 +153,9 @@ class BusyboxSession implements Session {
     const why = single
       ? 'A single label is tried with all search domains in one burst, never as written.'
       : 'The name has a dot, so it is tried as written for any ndots.';
-    const queries: QueryToSend[] = families
+    const queries = families
       .map((family) => (family === 4 ? 'A' : 'AAAA'))
-      .flatMap((type) =>
-        names.map((one) => ({
-          id: newId(random),
-          name: absolute(one),
-          type,
-          edns: null,
-          ad: false,
-          why,
-        })),
-      );
+      .flatMap((type) => names.map((one) => plainQuery(random, { name: one, type, why })));
     const answers = new Map<QueryToSend, ClientReply>();
     const socket = network.udp();
     const start = network.clock.now();
@@ -205,8 +191,6 @@ class BusyboxSession implements Session {
       return reply === undefined ? [] : addressesIn(reply);
     });
     const bad = queries.some((query) => answers.get(query)?.rcode !== 'NOERROR');
-    return bad
-      ? { addresses, failure: { code: '1', number: null, text: 'exit 1' } }
-      : found(addresses);
+    return bad ? { ...exit1, addresses } : found(addresses);
   }
 }

@@ -5,7 +5,7 @@
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
 import { withoutZone } from './myhostname.ts';
-import { domainOf, linesOf, newConf, type ResolvConf } from './resolv-conf.ts';
+import { domainOf, linesOf, newConf, remark, type ResolvConf } from './resolv-conf.ts';
 
 /** A server's address. It may include a port, but the model only supports port 53. */
 function serverIn(word: string): string | null {
@@ -24,19 +24,15 @@ export function readEvdnsConf(settings: Settings): ResolvConf {
       const server = serverIn(words[0]);
       if (server !== null && !conf.servers.includes(server)) conf.servers.push(server);
       else if (server !== null) {
-        conf.remarks.push({ line: index + 1, text: 'ignored: duplicate name server' });
-      } else
-        conf.remarks.push({
-          line: index + 1,
-          text: `ignored: "${words[0]}" is not an IP address`,
-        });
+        remark(conf, index + 1, 'ignored: duplicate name server');
+      } else remark(conf, index + 1, `ignored: "${words[0]}" is not an IP address`);
     } else if (keyword === 'search' || (keyword === 'domain' && words[0] !== undefined)) {
       const domains = keyword === 'search' ? words : words.slice(0, 1);
       conf.search = domains.map((domain) => domain.replace(/^\.+/, ''));
       searched = true;
       // A new search list resets ndots to 1, regardless of earlier lines.
       if (conf.ndots !== 1) {
-        conf.remarks.push({ line: index + 1, text: 'sets ndots back to 1' });
+        remark(conf, index + 1, 'sets ndots back to 1');
       }
       conf.ndots = 1;
     } else if (keyword === 'options') {
@@ -48,13 +44,13 @@ export function readEvdnsConf(settings: Settings): ResolvConf {
         else if (key === 'timeout' && seconds >= 0.001) conf.timeoutMs = seconds * 1000;
         else if (key === 'attempts' && whole !== -1) {
           conf.attempts = Math.min(255, whole);
-        } else conf.remarks.push({ line: index + 1, text: `evdns ignores option "${word}"` });
+        } else remark(conf, index + 1, `evdns ignores option "${word}"`);
       }
     }
   });
   const domain = domainOf(settings.host.hostname);
   if (!searched && domain !== null) conf.search = [domain];
   if (conf.servers.length === 0)
-    conf.remarks.push({ line: 0, text: 'no name server, so evdns fails without sending a query' });
+    remark(conf, 0, 'no name server, so evdns fails without sending a query');
   return conf;
 }

@@ -11,6 +11,7 @@ import {
   leadingInteger,
   linesOf,
   newConf,
+  remark,
   type MutableConf,
   type ResolvConf,
 } from './resolv-conf.ts';
@@ -42,18 +43,18 @@ export function readGlibcConf(settings: Settings, traits: GlibcTraits): ResolvCo
     // A leading blank results in an empty first domain, which means the root.
     const [first = '', ...others] = (localDomain.split('\n')[0] ?? '').split(/[ \t]+/);
     conf.search = [first, ...others.filter((word) => word !== '')];
-    conf.remarks.push({ line: 0, text: 'LOCALDOMAIN replaces the search list of the file' });
+    remark(conf, 0, 'LOCALDOMAIN replaces the search list of the file');
   }
   linesOf(settings.resolvConf).forEach((line, index) => {
     readLine(conf, line, index + 1, localDomain !== undefined, traits);
   });
   if (conf.servers.length > mostServers) {
-    conf.remarks.push({ line: 0, text: `only the first ${mostServers} name servers are used` });
+    remark(conf, 0, `only the first ${mostServers} name servers are used`);
     conf.servers = conf.servers.slice(0, mostServers);
   }
   if (conf.servers.length === 0) {
     conf.servers = ['127.0.0.1'];
-    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 is used' });
+    remark(conf, 0, 'no usable name server: 127.0.0.1 is used');
   }
   if (conf.search.length === 0) {
     const domain = domainOf(settings.host.hostname);
@@ -75,7 +76,7 @@ function readLine(
   const match = /^(domain|search|nameserver|sortlist|options)[ \t](.*)$/s.exec(line);
   if (match === null) {
     const why = /^\s/.test(line) ? 'a keyword must begin the line' : 'unknown keyword';
-    conf.remarks.push({ line: number, text: `ignored: ${why}` });
+    remark(conf, number, `ignored: ${why}`);
     return;
   }
   const [, keyword, rest = ''] = match;
@@ -85,15 +86,12 @@ function readLine(
   if (keyword === 'nameserver') return readServer(conf, words[0] ?? '', number);
   if (searchFixed) return;
   if (conf.search.length > 0) {
-    conf.remarks.push({ line: number, text: 'replaces the search list of an earlier line' });
+    remark(conf, number, 'replaces the search list of an earlier line');
   }
   conf.search = keyword === 'domain' ? words.slice(0, 1) : words;
   for (const word of words) {
     if (word.startsWith('#') || word.startsWith(';')) {
-      conf.remarks.push({
-        line: number,
-        text: `"${word}" is read as a search domain, not a comment`,
-      });
+      remark(conf, number, `"${word}" is read as a search domain, not a comment`);
     }
   }
 }
@@ -104,7 +102,7 @@ function readServer(conf: MutableConf, word: string, number: number): void {
   if (short !== null) conf.servers.push(short);
   else if (parseAddress(address) !== null) {
     conf.servers.push(zone === undefined || !isLinkLocal(address) ? address : word);
-  } else conf.remarks.push({ line: number, text: `ignored: "${word}" is not an IP address` });
+  } else remark(conf, number, `ignored: "${word}" is not an IP address`);
 }
 
 /** True for link-local addresses, which are the only ones that retain the interface after `%`. */
@@ -146,17 +144,16 @@ function readOptions(conf: MutableConf, text: string, number: number, traits: Gl
     const value = leadingInteger(text.slice(match.index + word.indexOf(':') + 1));
     if (word.startsWith('ndots:')) {
       conf.ndots = value < 0 ? mostDots : Math.min(value, mostDots);
-      if (value > mostDots)
-        conf.remarks.push({ line: number, text: `ndots is capped at ${mostDots}` });
+      if (value > mostDots) remark(conf, number, `ndots is capped at ${mostDots}`);
     } else if (word.startsWith('timeout:')) {
       conf.timeoutMs = Math.min(value, longestTimeout) * 1000;
       if (value > longestTimeout) {
-        conf.remarks.push({ line: number, text: `timeout is capped at ${longestTimeout} s` });
+        remark(conf, number, `timeout is capped at ${longestTimeout} s`);
       }
     } else if (word.startsWith('attempts:')) {
       conf.attempts = Math.min(value, mostAttempts);
       if (value > mostAttempts) {
-        conf.remarks.push({ line: number, text: `attempts is capped at ${mostAttempts}` });
+        remark(conf, number, `attempts is capped at ${mostAttempts}`);
       }
     } else readSwitch(conf, word, number, traits);
   }
@@ -171,7 +168,7 @@ function readSwitch(conf: MutableConf, word: string, number: number, traits: Gli
     (option?.[0] === 'no-aaaa' && !traits.noAaaa);
   if (option === undefined || unknown) {
     conf.unknown ??= word;
-    conf.remarks.push({ line: number, text: `option "${word}" is unknown and ignored` });
+    remark(conf, number, `option "${word}" is unknown and ignored`);
     return;
   }
   const key = option[1];

@@ -4,7 +4,6 @@
  */
 import { Releases } from './releases.ts';
 
-/** The behaviour of a glibc release. */
 export interface GlibcTraits {
   /** The services used if there is no `hosts:` line in nsswitch.conf. */
   readonly defaultServices: string;
@@ -22,7 +21,6 @@ export interface GlibcTraits {
   readonly newAnswers: boolean;
   /** True if, after an error in serial mode, glibc waits for a reply to a question that it never sent. */
   readonly waitsForUnsent: boolean;
-  /** True if the `no-aaaa` option is supported. */
   readonly noAaaa: boolean;
   /** True if the `strict-error` option is supported, and a leading `-` clears an option. */
   readonly strictError: boolean;

@@ -45,7 +45,7 @@ import type { ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
-import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
+import { asIsFirst, lastAsIs, rootedReason, searchReason } from './search-reasons.ts';
 
 export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, traits) => ({
   summary: `getaddrinfo in glibc ${version}: Debian, Ubuntu, Fedora and images based on them`,
@@ -254,9 +254,7 @@ export class GlibcSession implements Session {
     const rooted = typed.endsWith('.');
     let saved: Walked | null = null;
     if (dots >= ndots || rooted) {
-      const why = rooted
-        ? rootedReason
-        : `${enoughDots(typed, this.#conf)}, so the name is tried as written first. ${cite('as-is')}`;
+      const why = rooted ? rootedReason : asIsFirst(typed, this.#conf);
       const result = await this.#query(typed, types, why);
       if (result.ok || rooted) return result;
       saved = result;
@@ -269,10 +267,7 @@ export class GlibcSession implements Session {
       for (const [index, entry] of search.entries()) {
         const domain = entry.startsWith('.') ? entry.slice(1) : entry;
         if (domain === '') root = true;
-        const why =
-          saved === null
-            ? `${fewDots(typed, this.#conf, index)} first. ${cite('search')}`
-            : afterAsIs(this.#conf, index);
+        const why = searchReason(typed, this.#conf, index, saved !== null);
         const result = await this.#query(`${typed}.${domain}`, types, why);
         if (result.ok) return result;
         last = result;

@@ -12,6 +12,7 @@ import {
   domainOf,
   linesOf,
   newConf,
+  remark,
   wordsOf,
   type MutableConf,
   type ResolvConf,
@@ -24,7 +25,7 @@ export function readGoConf(settings: Settings, traits: GoTraits): ResolvConf {
   linesOf(settings.resolvConf).forEach((line, index) => readLine(conf, line, index + 1, traits));
   if (conf.servers.length === 0) {
     conf.servers = ['127.0.0.1', '::1'];
-    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 and ::1 are used' });
+    remark(conf, 0, 'no usable name server: 127.0.0.1 and ::1 are used');
   }
   if (conf.search.length === 0) {
     const domain = domainOf(settings.host.hostname);
@@ -53,17 +54,17 @@ function readLine(conf: MutableConf, line: string, number: number, traits: GoTra
       return;
     default:
       conf.unknown ??= keyword;
-      conf.remarks.push({ line: number, text: `unknown keyword "${keyword}"` });
+      remark(conf, number, `unknown keyword "${keyword}"`);
   }
 }
 
 function readServer(conf: MutableConf, word: string | undefined, number: number): void {
   if (word === undefined) return;
   if (conf.servers.length >= mostServers) {
-    conf.remarks.push({ line: number, text: `ignored: only ${mostServers} name servers` });
+    remark(conf, number, `ignored: only ${mostServers} name servers`);
   } else if (parseAddress(withoutZone(word)) !== null) {
     conf.servers.push(isLinkLocal(word) ? word : withoutZone(word));
-  } else conf.remarks.push({ line: number, text: `ignored: "${word}" is not an IP address` });
+  } else remark(conf, number, `ignored: "${word}" is not an IP address`);
 }
 
 function readOption(conf: MutableConf, word: string, number: number, traits: GoTraits): void {
@@ -77,7 +78,7 @@ function readOption(conf: MutableConf, word: string, number: number, traits: GoT
   else if (traits.newOptions && (word === 'edns0' || word === 'no-reload')) return;
   else {
     conf.unknown ??= word;
-    conf.remarks.push({ line: number, text: `option "${word}" is unknown to this Go` });
+    remark(conf, number, `option "${word}" is unknown to this Go`);
   }
 }
 

@@ -19,6 +19,11 @@ export const noSuchHost: GoError = {
   temporary: false,
 };
 
+/** An error other than "no such host". Go regards it as permanent unless it is `temporary`. */
+export function goError(text: string, temporary = false): GoError {
+  return { text, notFound: false, timeout: false, temporary };
+}
+
 const faultTexts: Readonly<Record<Fault, string>> = {
   refused: 'connection refused',
   unreachable: 'no route to host',
@@ -33,24 +38,10 @@ const faultTexts: Readonly<Record<Fault, string>> = {
  * @param where the server's address and port
  */
 export function socketError(what: string, where: string, fault: Fault, protocol: string): GoError {
-  const call = what === 'dial' ? 'dial' : what;
   const system = what === 'dial' ? 'connect' : what;
   const timeout = fault === 'timeout';
-  return {
-    text: `${call} ${protocol} ${where}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`,
-    notFound: false,
-    timeout,
-    temporary: true,
-  };
-}
-
-export function timeoutError(where: string, protocol: string): GoError {
-  return {
-    text: `read ${protocol} ${where}: i/o timeout`,
-    notFound: false,
-    timeout: true,
-    temporary: true,
-  };
+  const text = `${what} ${protocol} ${where}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`;
+  return { ...goError(text, true), timeout };
 }
 
 /** The error if no address has the requested family, or if only a hosts file was searched. */
@@ -66,23 +57,11 @@ export function failure(error: GoError): LookupOutcome {
 
 /** Converts a result from libc's getaddrinfo into Go's error. */
 export function fromLibc(result: LookupOutcome, traits: GoTraits): LookupOutcome {
-  const code = result.failure?.code;
-  if (code === undefined) return result;
+  if (result.failure === null) return result;
+  const { code, text } = result.failure;
   if (code === 'EAI_NONAME') return failure(noSuchHost);
   if (code === 'EAI_NODATA' && traits.nodataNotFound) return failure(noSuchHost);
-  if (code === 'EAI_AGAIN') {
-    return failure({
-      text: result.failure?.text ?? '',
-      notFound: false,
-      timeout: false,
-      temporary: true,
-    });
-  }
-  return failure({
-    // EAI_SYSTEM is reported as its errno, which a missing nsswitch module leaves as EBUSY.
-    text: code === 'EAI_SYSTEM' ? 'device or resource busy' : (result.failure?.text ?? ''),
-    notFound: false,
-    timeout: false,
-    temporary: false,
-  });
+  // EAI_SYSTEM is reported as its errno, which a missing nsswitch module leaves as EBUSY.
+  const busy = code === 'EAI_SYSTEM' ? 'device or resource busy' : text;
+  return failure(goError(busy, code === 'EAI_AGAIN'));
 }

@@ -161,6 +161,14 @@ function order(seen: readonly string[]): GoOrder | null {
 
 const plainReason = 'nsswitch.conf has only services that Go supports';
 
+/** Why nss-myhostname may answer for a name, or null if it does not. */
+function ownName(bare: string, { host }: Settings, { ownNames }: GoTraits): string | null {
+  if (isLocalhostName(bare) || ownNames.includes(bare))
+    return `nsswitch has myhostname and "${bare}" it answers for that name`;
+  if (bare !== host.hostname.toLowerCase()) return null;
+  return "nsswitch has myhostname and this is the machine's own name";
+}
+
 function decideOld(
   bare: string,
   sources: readonly GoSource[],
@@ -171,10 +179,8 @@ function decideOld(
   const seen: string[] = [];
   for (const source of sources) {
     if (source.name === 'myhostname') {
-      if (isLocalhostName(bare) || traits.ownNames.includes(bare))
-        return give(`nsswitch has myhostname and "${bare}" it answers for that name`);
-      if (bare === settings.host.hostname.toLowerCase())
-        return give("nsswitch has myhostname and this is the machine's own name");
+      const own = ownName(bare, settings, traits);
+      if (own !== null) return give(own);
     } else if (source.name === 'files' || source.name === 'dns') {
       if (!source.standard) return give(`nsswitch has unusual [actions] after ${source.name}`);
       seen.push(source.name);
@@ -204,11 +210,8 @@ function decideNew(
       // An unknown service counts as DNS, unless `dns` itself is listed.
       if (!sources.some((other) => other.name === 'dns')) seen.push('dns');
     } else if (bare !== '' && source.name === 'myhostname') {
-      if (isLocalhostName(bare) || traits.ownNames.includes(bare)) {
-        return give(`nsswitch has myhostname and "${bare}" it answers for that name`);
-      }
-      if (bare === settings.host.hostname.toLowerCase())
-        return give("nsswitch has myhostname and this is the machine's own name");
+      const own = ownName(bare, settings, traits);
+      if (own !== null) return give(own);
     } else if (bare !== '' && source.name.startsWith('mdns')) {
       if (bare.endsWith('.local'))
         return give(`nsswitch has ${source.name} and the name ends in .local`);

@@ -1,7 +1,6 @@
 /** The differences between releases of Go's resolver (package `net`). */
 import { Releases } from './releases.ts';
 
-/** The behaviour of one release of Go's resolver. */
 export interface GoTraits {
   /**
    * Selects which 254-byte names are rejected: if true, those typed without a trailing dot, and if false, those with

@@ -5,7 +5,6 @@
 import { parseAddress, printHostPort } from '../../server/base/ip.ts';
 import {
   absolute,
-  countDots,
   found,
   newId,
   clientLine,
@@ -21,9 +20,9 @@ import { readGoConf } from './go-conf.ts';
 import {
   failure,
   fromLibc,
+  goError,
   noSuchHost,
   socketError,
-  timeoutError,
   unsuitable,
   type GoError,
 } from './go-errors.ts';
@@ -37,7 +36,7 @@ import { hasCname, questionBytes, recordBytes, sameName, type ClientReply } from
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './resolver-rules.ts';
 import { isSendable } from './search-list.ts';
-import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
+import { candidates, rootedReason, type SearchCandidate } from './search-reasons.ts';
 import { note } from './trace.ts';
 
 /** Go's receive buffer, and the UDP size that it advertises in EDNS. */
@@ -168,50 +167,26 @@ class GoSession implements Session {
     return failure(lastError ?? noSuchHost);
   }
 
-  #names(typed: string): { readonly name: string; readonly why: string }[] {
+  #names(typed: string): readonly SearchCandidate[] {
     // Depending on the release, either a typed .onion name is rejected outright or only candidates that end in .onion
     // are skipped.
     const onion = (name: string): boolean => /\.onion\.?$/i.test(name);
     const { onionByCandidate } = this.#traits;
     if (onion(typed) && (!onionByCandidate || typed.endsWith('.'))) return [];
-    const { ndots, search } = this.#conf;
     if (typed.endsWith('.')) {
       // Go 1.19 rejects an absolute name of 254 characters as too long.
       if (typed.length === 254 && !this.#traits.longNeedsDot) return [];
       return [{ name: typed, why: rootedReason }];
     }
-    const dots = countDots(typed);
     const asIs = `${typed}.`;
-    const enough = dots >= ndots;
-    const list = search
-      .map((domain, index) => ({
-        name: asIs + (domain === '.' ? '.' : domain),
-        why: enough
-          ? afterAsIs(this.#conf, index)
-          : `${fewDots(typed, this.#conf, index)} first. ${cite('search')}`,
-      }))
-      .filter(({ name }) => {
-        if (onion(name) && onionByCandidate) return false;
-        if (name.length <= 254) return true;
-        this.#context.trace.step(`"${name}" is too long, so Go skips this search domain`);
-        return false;
-      });
-    if (onion(typed)) return list;
-    return enough
-      ? [
-          {
-            name: asIs,
-            why: `${enoughDots(typed, this.#conf)}, so the name is tried as written first. ${cite('as-is')}`,
-          },
-          ...list,
-        ]
-      : [
-          ...list,
-          {
-            name: asIs,
-            why: lastAsIs(this.#conf),
-          },
-        ];
+    const joined = (domain: string): string => asIs + (domain === '.' ? '.' : domain);
+    return candidates(typed, this.#conf, joined, asIs).filter(({ name }) => {
+      if (name === asIs) return !onion(typed);
+      if (onion(name) && onionByCandidate) return false;
+      if (name.length <= 254) return true;
+      this.#context.trace.step(`"${name}" is too long, so Go skips this search domain`);
+      return false;
+    });
   }
 
   /** tryOneName: attempts × servers. After an error reply, the next server is queried immediately. */
@@ -223,8 +198,9 @@ class GoSession implements Session {
       this.#context.trace.step(
         `"${name}" has a label that is empty or too long, so Go cannot send it`,
       );
-      return { error: { ...noSuchHost, text: 'cannot marshal DNS message', notFound: false } };
+      return { error: goError('cannot marshal DNS message') };
     }
+    const again = `${why} Retried from a new socket, because the previous attempt failed.`;
     let reason = why;
     for (let attempt = 0; attempt < attempts; attempt++) {
       for (let shift = 0; shift < servers.length; shift++) {
@@ -232,7 +208,7 @@ class GoSession implements Session {
         const result = await this.#exchange(server, name, type, reason);
         if ('error' in result) {
           lastError = result.error;
-          reason = `${why} Retried from a new socket, because the previous attempt failed.`;
+          reason = again;
           continue;
         }
         const { reply, exchange } = result;
@@ -244,7 +220,7 @@ class GoSession implements Session {
             `${error.text}: Go tries the next server, or retries. ${cite('go-retry')}`,
           );
           lastError = error;
-          reason = `${why} Retried from a new socket, because the previous attempt failed.`;
+          reason = again;
           continue;
         }
         if (!reply.answer.some((record) => record.type === type)) {
@@ -265,14 +241,9 @@ class GoSession implements Session {
       !reply.recursionAvailable &&
       reply.answer.length === 0 &&
       !(this.#traits.additionalCounts && reply.opt);
-    if (lame) return { text: 'lame referral', notFound: false, timeout: false, temporary: false };
+    if (lame) return goError('lame referral');
     if (reply.rcode === 'NOERROR') return null;
-    return {
-      text: 'server misbehaving',
-      notFound: false,
-      timeout: false,
-      temporary: reply.rcode === 'SERVFAIL',
-    };
+    return goError('server misbehaving', reply.rcode === 'SERVFAIL');
   }
 
   /** Sends one question to one server over UDP, and again over TCP if the reply is truncated. */
@@ -298,9 +269,8 @@ class GoSession implements Session {
         const sent = socket.send(query, server);
         if (typeof sent === 'string') return { error: socketError('write', where, sent, 'udp') };
         const arrival = await waitFor(socket, query, until);
-        if (arrival === null) return { error: timeoutError(where, 'udp') };
-        if (arrival.kind === 'fault')
-          return { error: socketError('read', where, arrival.fault, 'udp') };
+        if (arrival?.kind !== 'reply')
+          return { error: socketError('read', where, arrival?.fault ?? 'timeout', 'udp') };
         if (!arrival.reply.truncated) return { ...arrival, reply: received(arrival.reply) };
         note(arrival.exchange, 'Truncated: Go repeats this question over TCP.');
       } finally {
@@ -314,18 +284,10 @@ class GoSession implements Session {
     try {
       connection.send(query, server);
       const arrival = await connection.wait(until);
-      if (arrival === null) return { error: timeoutError(where, 'tcp') };
-      if (arrival.kind === 'fault')
-        return { error: socketError('read', where, arrival.fault, 'tcp') };
+      if (arrival?.kind !== 'reply')
+        return { error: socketError('read', where, arrival?.fault ?? 'timeout', 'tcp') };
       if (arrival.reply.truncated && !this.#traits.truncatedTcp) {
-        return {
-          error: {
-            text: 'no answer from DNS server',
-            notFound: false,
-            timeout: false,
-            temporary: false,
-          },
-        };
+        return { error: goError('no answer from DNS server') };
       }
       return arrival;
     } finally {

@@ -5,7 +5,14 @@
 import { parseAddress } from '../../server/base/ip.ts';
 import type { Settings } from './client.ts';
 import { isLinkLocal, shortIPv4 } from './glibc-conf.ts';
-import { linesOf, newConf, wordsOf, type MutableConf, type ResolvConf } from './resolv-conf.ts';
+import {
+  linesOf,
+  newConf,
+  remark,
+  wordsOf,
+  type MutableConf,
+  type ResolvConf,
+} from './resolv-conf.ts';
 import { byteLength } from './search-list.ts';
 
 const mostServers = 3;
@@ -22,17 +29,14 @@ export function readMuslConf(settings: Settings): ResolvConf {
     const whole = last ? line : `${line}\n`;
     if (byteLength(line) > (last ? longestLine + 1 : longestLine)) {
       const kind = /^search\s/.test(line) ? ': pods with this file have no search list' : '';
-      conf.remarks.push({
-        line: index + 1,
-        text: `longer than 255 bytes: musl drops the whole line${kind}`,
-      });
+      remark(conf, index + 1, `longer than 255 bytes: musl drops the whole line${kind}`);
       return;
     }
     readLine(conf, whole, index + 1);
   });
   if (conf.servers.length === 0) {
     conf.servers = ['127.0.0.1'];
-    conf.remarks.push({ line: 0, text: 'no usable name server: 127.0.0.1 is used' });
+    remark(conf, 0, 'no usable name server: 127.0.0.1 is used');
   }
   return conf;
 }
@@ -45,7 +49,7 @@ function readLine(conf: MutableConf, line: string, number: number): void {
     if (timeout !== null) conf.timeoutMs = timeout * 1000;
     for (const word of wordsOf(line).slice(1)) {
       if (!/^(ndots|attempts|timeout):/.test(word)) {
-        conf.remarks.push({ line: number, text: `musl ignores option "${word}"` });
+        remark(conf, number, `musl ignores option "${word}"`);
       }
     }
     return;
@@ -53,14 +57,14 @@ function readLine(conf: MutableConf, line: string, number: number): void {
   if (/^nameserver\s/.test(line)) {
     const word = wordsOf(line.slice(10))[0] ?? '';
     if (conf.servers.length >= mostServers) {
-      conf.remarks.push({ line: number, text: `ignored: only ${mostServers} name servers` });
+      remark(conf, number, `ignored: only ${mostServers} name servers`);
       return;
     }
     const address = shortIPv4(word) ?? word;
     const [bare = '', zone] = address.split('%');
     const zoned = zone !== undefined && !/^\d+$/.test(zone);
     if (parseAddress(bare) !== null && (!zoned || isLinkLocal(bare))) conf.servers.push(address);
-    else conf.remarks.push({ line: number, text: `ignored: "${word}" is not an IP address` });
+    else remark(conf, number, `ignored: "${word}" is not an IP address`);
     return;
   }
   if (/^(search|domain)\s/.test(line)) {
@@ -68,10 +72,7 @@ function readLine(conf: MutableConf, line: string, number: number): void {
     return;
   }
   if (line.trim() !== '' && !/^[#;]/.test(line)) {
-    conf.remarks.push({
-      line: number,
-      text: 'ignored: a keyword that musl knows must begin the line',
-    });
+    remark(conf, number, 'ignored: a keyword that musl knows must begin the line');
   }
 }
 

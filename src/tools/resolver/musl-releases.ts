@@ -1,7 +1,6 @@
 /** The differences between musl releases. */
 import { Releases } from './releases.ts';
 
-/** The behaviour of a musl release. */
 export interface MuslTraits {
   /**
    * True if addresses for one family are enough, regardless of the other's result. If there is no address, the result

@@ -42,6 +42,11 @@ export const musl: ClientLine = clientLine('musl', muslReleases, (version, trait
   open: (context) => new MuslSession(context, traits),
 }));
 
+const errors = {
+  NONAME: failed('EAI_NONAME', -2, 'Name does not resolve'),
+  AGAIN: failed('EAI_AGAIN', -3, 'Try again'),
+  NODATA: failed('EAI_NODATA', -5, 'Name has no usable address'),
+} as const;
 const died = failed('SIGFPE', null, 'Floating point exception');
 
 /** Null if the name does not exist and the next one should be tried. */
@@ -50,22 +55,15 @@ type NameOutcome = LookupOutcome | null;
 class MuslSession implements Session {
   readonly #context: ModelContext;
   readonly #traits: MuslTraits;
-  readonly #errors: {
-    readonly NONAME: LookupOutcome;
-    readonly AGAIN: LookupOutcome;
-    readonly NODATA: LookupOutcome;
-  };
 
   constructor(context: ModelContext, traits: MuslTraits) {
     this.#context = context;
     this.#traits = traits;
-    this.#errors = {
-      NONAME: failed('EAI_NONAME', -2, 'Name does not resolve'),
-      AGAIN: failed('EAI_AGAIN', -3, 'Try again'),
-      NODATA: traits.nodata
-        ? failed('EAI_NODATA', -5, 'Name has no usable address')
-        : failed('EAI_NONAME', -2, 'Name does not resolve'),
-    };
+  }
+
+  /** The error for a name without addresses. */
+  get #noData(): LookupOutcome {
+    return this.#traits.nodata ? errors.NODATA : errors.NONAME;
   }
 
   async lookup(request: Request): Promise<LookupOutcome> {
@@ -79,17 +77,15 @@ class MuslSession implements Session {
       if (usable.length === 0) noFamily = true;
       else families = usable;
     }
-    if (name === '' || name.length > 254) return this.#errors.NONAME;
+    if (name === '' || name.length > 254) return errors.NONAME;
     const literal = shortIPv4(name) ?? name;
     if (parseAddress(literal.replace(/%.*/s, '')) !== null) {
-      return families.includes(familyOf(literal))
-        ? found([withoutZone(literal)])
-        : this.#errors.NODATA;
+      return families.includes(familyOf(literal)) ? found([withoutZone(literal)]) : this.#noData;
     }
-    if (noFamily && !this.#traits.nodata) return this.#errors.NONAME;
+    if (noFamily && !this.#traits.nodata) return errors.NONAME;
     const listed = this.#hosts(name, families);
     const result = listed ?? (await this.#search(name, families));
-    return noFamily ? this.#errors.NODATA : result;
+    return noFamily ? this.#noData : result;
   }
 
   #hosts(name: string, families: readonly AddressFamily[]): LookupOutcome | null {
@@ -105,7 +101,7 @@ class MuslSession implements Session {
       return found(fitting.slice(0, mostAddresses).map((entry) => entry.address));
     }
     trace.step(`hosts file: no entry for "${name}"`);
-    return entries.length > 0 ? this.#errors.NODATA : null;
+    return entries.length > 0 ? this.#noData : null;
   }
 
   async #search(typed: string, families: readonly AddressFamily[]): Promise<LookupOutcome> {
@@ -113,7 +109,7 @@ class MuslSession implements Session {
     const dots = countDots(typed);
     const rooted = typed.endsWith('.');
     const bare = rooted ? typed.slice(0, -1) : typed;
-    if (bare === '' || bare.endsWith('.')) return this.#errors.NONAME;
+    if (bare === '' || bare.endsWith('.')) return errors.NONAME;
     const searching = !rooted && dots < conf.ndots;
     for (const [index, domain] of (searching ? conf.search : []).entries()) {
       if (domain.length >= 256 - bare.length - 1) {
@@ -131,7 +127,7 @@ class MuslSession implements Session {
       : rooted
         ? rootedReason
         : `${enoughDots(typed, conf)}: musl queries the name as written, and ignores the search list. ${cite('as-is')}`;
-    return (await this.#name(bare, families, conf, why)) ?? this.#errors.NONAME;
+    return (await this.#name(bare, families, conf, why)) ?? errors.NONAME;
   }
 
   async #name(
@@ -147,13 +143,13 @@ class MuslSession implements Session {
       );
       const { clock } = this.#context.network;
       await new Promise<void>((resolve) => clock.after(conf.timeoutMs, resolve));
-      return this.#errors.AGAIN;
+      return errors.AGAIN;
     }
     if (!isSendable(name)) {
       this.#context.trace.step(
         `"${absolute(name)}" cannot be sent, because it is too long or has an empty label`,
       );
-      return this.#traits.nodata ? null : this.#errors.NONAME;
+      return this.#traits.nodata ? null : errors.NONAME;
     }
     if (conf.attempts === 0) {
       this.#context.trace.step(
@@ -182,7 +178,7 @@ class MuslSession implements Session {
           since,
           `No usable answer for ${query.type}: musl fails the whole lookup. ${cite('musl-fail')}`,
         );
-        return this.#errors.AGAIN;
+        return errors.AGAIN;
       }
       if (answer.reply.rcode === 'NXDOMAIN') {
         const other = queries.length > 1 ? ', regardless of the other family' : '';
@@ -193,9 +189,7 @@ class MuslSession implements Session {
         return null;
       }
     }
-    const addresses = this.#addresses(
-      answers.flatMap((answer) => (answer === null ? [] : [answer.reply])),
-    );
+    const addresses = this.#addresses(answers.flatMap((answer) => answer?.reply ?? []));
     if (addresses.length > 0) {
       trace.conclude(since, `An address was found, so the walk ends here. ${cite('musl-stop')}`);
       return found(addresses);
@@ -204,7 +198,7 @@ class MuslSession implements Session {
       since,
       `The name exists but has no address, so musl ends the search here and fails. ${cite('musl-stop')}`,
     );
-    return this.#errors.NODATA;
+    return this.#noData;
   }
 
   #queries(name: string, families: readonly AddressFamily[], why: string): QueryToSend[] {

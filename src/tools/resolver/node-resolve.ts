@@ -15,11 +15,10 @@ import {
   type Settings,
   type ModelContext,
 } from './client.ts';
-import { Channel } from './c-ares-channel.ts';
+import { openChannel } from './c-ares.ts';
 import { readCaresConf, type CaresConf } from './c-ares-conf.ts';
-import { OldChannel } from './c-ares-old.ts';
 import { caresReleases, type CaresTraits } from './c-ares-releases.ts';
-import { usableAddresses, type CaresChannel, type Ended } from './c-ares-status.ts';
+import { usableAddresses, type CaresChannel } from './c-ares-status.ts';
 import { nodeName } from './idn.ts';
 import { nodeReleases } from './node-releases.ts';
 import { isSendable } from './search-list.ts';
@@ -54,9 +53,7 @@ class NodeResolveSession implements Session {
     this.#traits = traits;
     const conf = readConf(context.settings, traits);
     const setup = { edns: false, caching: false, finalErrors: true, tickMs, useVc: true };
-    this.#channel = traits.sortsServers
-      ? new Channel(context, conf, traits, setup)
-      : new OldChannel(context, conf, traits, setup);
+    this.#channel = openChannel(context, conf, traits, setup);
   }
 
   async lookup({ name: typed, families }: Request): Promise<LookupOutcome> {
@@ -76,16 +73,10 @@ class NodeResolveSession implements Session {
         ? usableAddresses(result.reply, this.#traits)
         : [],
     );
-    if (addresses.length > 0 || results.some(isEmptySuccess)) return found(addresses);
+    // A CNAME without a target is a success without addresses.
+    if (results.some(({ status }) => status === 'SUCCESS')) return found(addresses);
     const status = results[0]?.status ?? 'ENODATA';
     this.#context.trace.step(`Both fail; this is the error of dns.resolve4: ${status}`);
     return failed(status, null, status);
   }
-}
-
-/**
- * True if a reply is a success despite having no addresses. Node does not treat a CNAME without a target as an error.
- */
-function isEmptySuccess(ended: Ended): boolean {
-  return ended.status === 'SUCCESS';
 }

@@ -12,8 +12,6 @@ export type NsswitchAction = 'return' | 'continue' | 'merge';
 export interface NsswitchService {
   readonly name: string;
   readonly actions: Readonly<Record<Status, NsswitchAction>>;
-  /** The text in brackets after the service. Empty if there is none. */
-  readonly criteria: string;
 }
 
 const defaultActions: Readonly<Record<Status, NsswitchAction>> = {
@@ -25,8 +23,6 @@ const defaultActions: Readonly<Record<Status, NsswitchAction>> = {
 
 export interface HostsLine {
   readonly services: readonly NsswitchService[];
-  /** 0 if the file has no such line and these are the defaults. */
-  readonly line: number;
   /** Null: the file is usable. */
   readonly problem: string | null;
 }
@@ -41,21 +37,16 @@ export function readHostsLine(
   { defaultServices, oldNsswitch }: GlibcTraits,
 ): HostsLine {
   const fallback = { services: readServices(defaultServices).services, problem: null };
-  let result: HostsLine = { ...fallback, line: 0 };
+  let result: HostsLine = fallback;
   for (const [index, line] of linesOf(text).entries()) {
     const bare = oldNsswitch ? line.split('#', 1)[0]! : line;
     const match = /^\s*([^\s:]+)[\s:]+([^\s:].*)?$/s.exec(bare);
     if (match?.[1] !== 'hosts') continue;
     const { services, broken } = readServices(match[2] ?? '');
-    if (oldNsswitch && services.length === 0) {
-      result = { ...fallback, line: index + 1 };
-      continue;
-    }
     if (broken && !oldNsswitch) {
-      const problem = `line ${index + 1}: unclosed or malformed [criteria]`;
-      return { services: [], line: index + 1, problem };
+      return { services: [], problem: `line ${index + 1}: unclosed or malformed [criteria]` };
     }
-    result = { services, line: index + 1, problem: null };
+    result = oldNsswitch && services.length === 0 ? fallback : { services, problem: null };
   }
   return result;
 }
@@ -71,17 +62,15 @@ function readServices(text: string): {
     if (name === undefined) return { services, broken: true };
     rest = rest.slice(name.length).trimStart();
     let actions = defaultActions;
-    let criteria = '';
     if (rest.startsWith('[')) {
       const close = rest.indexOf(']');
       if (close < 0) return { services, broken: true };
-      criteria = rest.slice(1, close).trim();
-      const read = readCriteria(criteria);
+      const read = readCriteria(rest.slice(1, close));
       if (read === null) return { services, broken: true };
       actions = read;
       rest = rest.slice(close + 1).trimStart();
     }
-    services.push({ name, actions, criteria });
+    services.push({ name, actions });
   }
   return { services, broken: false };
 }

@@ -58,6 +58,11 @@ export function newConf(): MutableConf {
   };
 }
 
+/** @param line 0: the whole file, or the environment */
+export function remark({ remarks }: MutableConf, line: number, text: string): void {
+  remarks.push({ line, text });
+}
+
 /** Lines without their newlines. Bytes that are not UTF-8 have become U+FFFD. */
 export function linesOf(text: string | null): string[] {
   if (text === null) return [];
