@@ -183,6 +183,22 @@ export function writeMessage(
   return to.take();
 }
 
+/** Writes a message with one question, which has RD set unless `flags` are given. */
+export function writeQuery({
+  id,
+  name,
+  type,
+  class: qclass = 1,
+  flags = FLAG.RD,
+  edns = null,
+}: Pick<Message, 'id'> &
+  Pick<Question, 'name' | 'type'> &
+  Partial<Pick<Question, 'class'> & Pick<Message, 'flags' | 'edns'>>): Uint8Array {
+  const question = [{ name, type, class: qclass }];
+  const none = { answer: [], authority: [], additional: [] };
+  return writeMessage({ id, flags, rcode: 0, question, ...none, edns });
+}
+
 export function writeRecord(to: MessageWriter, section: Section, record: DnsRecord): void {
   to.open(section, parseName(record.name), record.type, record.ttl, record.class);
   writeData(to, record.type, record.data);

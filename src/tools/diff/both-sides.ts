@@ -18,7 +18,6 @@ export interface NamedCorefileText {
 /** A Corefile and everything its parsing depends on. */
 type ParsedText = Pick<ParseInput, 'file' | 'text' | 'dnsPort' | 'env' | 'syntaxes'>;
 
-/** The parts that both sides share. */
 export interface CommonParts {
   readonly manifests: string;
   readonly names: readonly NamedType[];
@@ -47,7 +46,6 @@ export async function withBoth<T>(
   const sides = [before, after].map(
     ({ file, folder, text }) =>
       new Side({
-        file,
         folder,
         manifests,
         env,

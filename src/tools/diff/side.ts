@@ -13,7 +13,7 @@ import type { Plugin } from '../../server/engine/contract/plugin.ts';
 import { within } from '../../server/engine/control/time-limit.ts';
 import { EmbeddedServer } from '../../server/engine/embedded.ts';
 import { rcodeName, typeName } from '../../server/wire/iana.ts';
-import { readMessage, writeMessage, type DnsRecord } from '../../server/wire/message.ts';
+import { readMessage, writeQuery, type DnsRecord } from '../../server/wire/message.ts';
 import { printName } from '../../server/wire/name.ts';
 import { flagNames, printData } from '../../server/wire/print.ts';
 import type { ServedConfiguration } from './compare.ts';
@@ -22,15 +22,12 @@ import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 import { scriptedReply } from './script.ts';
 
 export interface SideParts {
-  /** The file name that messages show. */
-  readonly file: string;
   /** The base directory for relative paths. */
   readonly folder: string;
   /** The directory with Kubernetes objects. */
   readonly manifests: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
-  /** Parses the Corefile. */
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
 }
 
@@ -107,7 +104,6 @@ export class Side implements ServedConfiguration {
     return this.#clock.advance(ms);
   }
 
-  /** Sends one query. */
   async ask(question: DiffQuestion): Promise<QueryOutcome> {
     const { address, port, client, proto } = question;
     const open = this.#embedded.open.filter((each) => each.port === port);
@@ -231,14 +227,11 @@ function named(address: string): string {
 }
 
 function bytesOf({ name, type, class: qclass, udpSize, dnssecOk }: DiffQuestion): Uint8Array {
-  return writeMessage({
+  return writeQuery({
     id: 4711,
-    flags: 0x0100,
-    rcode: 0,
-    question: [{ name, type, class: qclass }],
-    answer: [],
-    authority: [],
-    additional: [],
+    name,
+    type,
+    class: qclass,
     edns: udpSize === 0 ? null : { udpSize, version: 0, dnssecOk, options: [] },
   });
 }

@@ -1,8 +1,8 @@
 /** Sends plain UDP queries from a lab machine, using a given source port. */
 import { createSocket, type Socket } from 'node:dgram';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
-import { FLAG, TYPE, typeNumber } from '../../server/wire/iana.ts';
-import { readMessage, writeMessage } from '../../server/wire/message.ts';
+import { TYPE, typeNumber } from '../../server/wire/iana.ts';
+import { readMessage, writeQuery } from '../../server/wire/message.ts';
 import { printData } from '../../server/wire/print.ts';
 
 export interface QueryResult {
@@ -65,16 +65,7 @@ export class UdpClient {
   /** Waits up to `waitMs` for the reply. */
   async ask(name: string, type = 'A', waitMs = 1000): Promise<QueryResult> {
     const id = (this.#id = (this.#id + 1) & 0xffff);
-    const query = writeMessage({
-      id,
-      flags: FLAG.RD,
-      rcode: 0,
-      edns: null,
-      question: [{ name, type: typeNumber(type) ?? 1, class: 1 }],
-      answer: [],
-      authority: [],
-      additional: [],
-    });
+    const query = writeQuery({ id, name, type: typeNumber(type) ?? 1 });
     const sent = performance.now();
     const atMs = sent - this.#began;
     const reply = await new Promise<Buffer | null>((resolve) => {

@@ -6,8 +6,7 @@ import type { Random } from '../../server/base/random.ts';
 import { matchReply } from '../../server/transport/upstream/match-reply.ts';
 import { askDatagrams, askStream } from '../../server/transport/one-exchange.ts';
 import { ExchangeError } from '../../server/transport/upstream/upstream-exchange.ts';
-import { FLAG } from '../../server/wire/iana.ts';
-import { readMessage, writeMessage, type Message } from '../../server/wire/message.ts';
+import { readMessage, writeQuery, type Message } from '../../server/wire/message.ts';
 import { Query } from '../../server/transport/query.ts';
 import { ReadError } from '../../server/wire/reader.ts';
 import type { ProbeResult, AskTerms, ProbeNetwork, ProbeQuestion, ProbeServer } from './network.ts';
@@ -42,14 +41,10 @@ class WaitingProbe {
   #tookMs: number | null = null;
 
   constructor({ name, type, edns }: ProbeQuestion, random: Random) {
-    this.message = writeMessage({
+    this.message = writeQuery({
       id: random.integer(0x10000),
-      flags: FLAG.RD,
-      rcode: 0,
-      question: [{ name, type, class: 1 }],
-      answer: [],
-      authority: [],
-      additional: [],
+      name,
+      type,
       edns: edns === null ? null : { udpSize: edns, version: 0, dnssecOk: false, options: [] },
     });
     this.#query.read(this.message, 0, this.message.length);
