@@ -18,9 +18,7 @@ export interface ServedConfiguration {
   readonly left: readonly string[];
 }
 
-/** The moment a question is asked. */
 export type AskingMoment =
-  /** For the first time. */
   | 'first'
   /** A second later, answered from the cache. */
   | 'again'
@@ -47,7 +45,6 @@ export interface ChangeClass {
   readonly names: readonly string[];
 }
 
-/** The result of a comparison. */
 export interface Comparison {
   readonly questions: number;
   readonly same: number;

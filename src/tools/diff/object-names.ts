@@ -3,10 +3,16 @@ import { asObject, child, children, text, texts } from '../../server/base/json-o
 import type { Manifest } from '../../server/kube/manifests/manifest.ts';
 import { expandZone } from '../../server/corefile/zones.ts';
 import { TYPE } from '../../server/wire/iana.ts';
-import type { NamedType } from './witnesses.ts';
+import { rangeOf, type NamedType } from './witnesses.ts';
 
 /** More objects of each kind than this, plus one per namespace, rarely reveal anything new. */
 const OBJECTS_MAX = 200;
+
+/** Names in every cluster zone, which may exist or not. */
+const usualNames = [
+  ...['', 'svc.', 'default.svc.', 'nothing.default.svc.', 'x.nothing.svc.', 'ns.dns.', 'nothing.'],
+  ...['10-9-9-9.default.pod.', 'pod.', 'default.pod.'],
+];
 
 /** Returns pod addresses, and object names in the cluster's zones. Also lists the objects that were left out. */
 export function objectNames(
@@ -23,8 +29,7 @@ export function objectNames(
   const add = (name: string, types: readonly number[] = both): void =>
     void names.push({ name, types });
   const reverse = (address: string): void => {
-    const bits = address.includes(':') ? 128 : 32;
-    for (const zone of expandZone(`${address}/${bits}`) ?? []) add(zone, [TYPE.PTR]);
+    for (const zone of expandZone(rangeOf(address)) ?? []) add(zone, [TYPE.PTR]);
   };
   const left: string[] = [];
   const chosen = new Map(
@@ -38,19 +43,7 @@ export function objectNames(
   );
   const of = (kind: string): readonly Manifest[] => chosen.get(kind)!;
   for (const zone of zones) {
-    for (const name of [
-      '',
-      'svc.',
-      'default.svc.',
-      'nothing.default.svc.',
-      'x.nothing.svc.',
-      'ns.dns.',
-      'nothing.',
-      '10-9-9-9.default.pod.',
-      'pod.',
-      'default.pod.',
-    ])
-      add(`${name}${zone}`);
+    for (const name of usualNames) add(`${name}${zone}`);
     add(`dns-version.${zone}`, [TYPE.TXT]);
     add(zone, [TYPE.SOA, TYPE.NS]);
     for (const { namespace, name, raw } of of('Service')) {

@@ -6,7 +6,6 @@ import { isIP, parseAddress } from '../../server/base/ip.ts';
 import type {
   Corefile,
   Directive,
-  Key,
   Property,
   ServerBlock,
   Token,
@@ -40,16 +39,9 @@ const beyond: Readonly<Record<string, string>> = {
 };
 
 /** Properties that configure how to reach something. */
-const reaching: Readonly<Record<string, ReadonlySet<string>>> = {
-  kubernetes: new Set([
-    'endpoint',
-    'tls',
-    'kubeconfig',
-    'snapshot',
-    'manifests',
-    'startup_timeout',
-  ]),
-  forward: new Set(['tls', 'resolver', 'source_address', 'tls_servername']),
+const reaching: Readonly<Record<string, readonly string[]>> = {
+  kubernetes: ['endpoint', 'tls', 'kubeconfig', 'snapshot', 'manifests', 'startup_timeout'],
+  forward: ['tls', 'resolver', 'source_address', 'tls_servername'],
 };
 
 /** @param manifests the directory that contains the objects for both sides */
@@ -58,7 +50,8 @@ export function prepare(corefile: Corefile, manifests: string): PreparedCorefile
   const left = new Set<string>();
   const blocks = corefile.blocks.map((block): ServerBlock => ({
     ...block,
-    keys: block.keys.map(plainKey),
+    // Answers do not depend on the transport.
+    keys: block.keys.map((key) => ({ ...key, scheme: 'dns' })),
     directives: block.directives.flatMap((directive) => {
       const why = Object.hasOwn(beyond, directive.name) ? beyond[directive.name]! : null;
       if (why !== null) {
@@ -69,11 +62,6 @@ export function prepare(corefile: Corefile, manifests: string): PreparedCorefile
     }),
   }));
   return { corefile: { ...corefile, blocks }, upstreams, left: [...left] };
-}
-
-/** Answers do not depend on the transport. */
-function plainKey(key: Key): Key {
-  return { ...key, scheme: 'dns' };
 }
 
 function rewritten(
@@ -118,7 +106,7 @@ export function withObjects(directive: Directive, manifests: string): Directive 
 
 function withoutReaching({ name, block }: Directive): Directive['block'] {
   const away = reaching[name];
-  return block?.filter((line) => away?.has(line.name.text) !== true) ?? null;
+  return block?.filter((line) => away?.includes(line.name.text) !== true) ?? null;
 }
 
 function wordAt({ place }: Token): (text: string) => Token {

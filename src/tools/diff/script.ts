@@ -3,7 +3,8 @@
  * changed.
  */
 import { hashBytes } from './name-hash.ts';
-import { FLAG, TYPE } from '../../server/wire/iana.ts';
+import type { DiffQuestion } from './question.ts';
+import { FLAG, RCODE, TYPE } from '../../server/wire/iana.ts';
 import { writeMessage, type DnsRecord } from '../../server/wire/message.ts';
 
 /** Longer than any usual cache limit, so that limits become visible. */
@@ -12,18 +13,7 @@ const TTL_SECONDS = 7200;
 const SHORT_SECONDS = 20;
 
 /** Name prefixes for which upstreams reply with something other than records. */
-export const marks: {
-  readonly nxdomain: 'nx-';
-  readonly nodata: 'nodata-';
-  readonly servfail: 'servfail-';
-  readonly refused: 'refused-';
-  readonly onlyIPv4: 'v4-';
-  readonly large: 'large-';
-  readonly alias: 'alias-';
-  readonly short: 'short-';
-  /** An alias for the target. */
-  readonly to: 'to-';
-} = {
+export const marks = {
   nxdomain: 'nx-',
   nodata: 'nodata-',
   servfail: 'servfail-',
@@ -32,8 +22,9 @@ export const marks: {
   large: 'large-',
   alias: 'alias-',
   short: 'short-',
+  /** An alias for the rest of the name. */
   to: 'to-',
-};
+} as const;
 
 /**
  * Private-use types for which upstreams fail with SERVFAIL or REFUSED, regardless of the name. NXDOMAIN depends on the
@@ -49,24 +40,11 @@ export const failingTypes: ReadonlyMap<number, number> = new Map([
  * @param room the largest message it may send; longer ones are truncated and have TC set
  */
 export function scriptedReply(
-  question: {
-    readonly id: number;
-    readonly name: string;
-    readonly type: number;
-    readonly class: number;
-  },
+  question: Pick<DiffQuestion, 'name' | 'type' | 'class'> & { readonly id: number },
   room: number,
 ): Uint8Array {
   const name = question.name.toLowerCase();
-  const rcode =
-    failingTypes.get(question.type) ??
-    (name.startsWith(marks.nxdomain)
-      ? 3
-      : name.startsWith(marks.servfail)
-        ? 2
-        : name.startsWith(marks.refused)
-          ? 5
-          : 0);
+  const rcode = failingTypes.get(question.type) ?? rcodeOf(name);
   const answer = rcode === 0 ? recordsOf(question.name, name, question.type) : [];
   const ttl = name.startsWith(marks.short) ? SHORT_SECONDS : TTL_SECONDS;
   const authority = answer.length === 0 && (rcode === 0 || rcode === 3) ? [soaOf(name)] : [];
@@ -85,22 +63,24 @@ export function scriptedReply(
   return whole.length <= room ? whole : message([], FLAG.TC);
 }
 
+function rcodeOf(name: string): number {
+  if (name.startsWith(marks.nxdomain)) return RCODE.NXDOMAIN;
+  if (name.startsWith(marks.servfail)) return RCODE.SERVFAIL;
+  return name.startsWith(marks.refused) ? RCODE.REFUSED : RCODE.NOERROR;
+}
+
 function recordsOf(owner: string, name: string, type: number): DnsRecord[] {
-  const record = (kind: number, data: object, of = owner): DnsRecord => ({
-    name: of,
+  const record = (kind: number, data: object): DnsRecord => ({
+    name: owner,
     type: kind,
     class: 1,
     ttl: TTL_SECONDS,
     data,
   });
   if (name.startsWith(marks.nodata)) return [];
-  if (name.startsWith(marks.alias) && type !== TYPE.CNAME) {
-    const target = 'target.example.net.';
-    const rest = recordsOf(target, target, type);
-    return [record(TYPE.CNAME, { target }), ...rest];
-  }
-  if (name.startsWith(marks.to) && type !== TYPE.CNAME) {
-    const target = name.slice(marks.to.length);
+  const isAlias = name.startsWith(marks.alias);
+  if ((isAlias || name.startsWith(marks.to)) && type !== TYPE.CNAME) {
+    const target = isAlias ? 'target.example.net.' : name.slice(marks.to.length);
     return [record(TYPE.CNAME, { target }), ...recordsOf(target, target, type)];
   }
   const hash = hashBytes(name);

@@ -10,7 +10,6 @@ import { samplesOf } from './pattern-samples.ts';
 import type { DiffQuestion } from './question.ts';
 import { failingTypes, marks } from './script.ts';
 
-/** The sources of questions. */
 export interface WitnessParts {
   readonly corefiles: readonly Corefile[];
   /** Names of objects in the cluster, with the types that they have. */
@@ -23,7 +22,6 @@ export interface WitnessParts {
   readonly places: readonly { readonly address: string; readonly port: number }[];
 }
 
-/** A name and the types to query. */
 export interface NamedType {
   readonly name: string;
   readonly types: readonly number[];
@@ -52,38 +50,29 @@ export function witnesses(parts: WitnessParts): Witnesses {
 
 const usualTypes: readonly number[] = [TYPE.A, TYPE.AAAA];
 /** Queried for a few names in each zone. */
-const rareTypes: readonly number[] = [
-  'MX',
-  'TXT',
-  'SRV',
-  'PTR',
-  'SOA',
-  'NS',
-  'HTTPS',
-  'CNAME',
-  'ANY',
-]
-  .map((name) => typeNumber(name))
-  .filter((type) => type !== null);
+const { MX, TXT, SRV, PTR, SOA, NS, HTTPS, CNAME, ANY } = TYPE;
+const rareTypes: readonly number[] = [MX, TXT, SRV, PTR, SOA, NS, HTTPS, CNAME, ANY];
 
 /** Directives and their properties that are followed by zones. */
 const ofZones: ReadonlySet<string> = new Set([
-  'acl',
-  'auto',
-  'autopath',
-  'cache',
-  'dns64',
-  'dnssec',
-  'etcd',
-  'file',
-  'forward',
-  'hosts',
-  'kubernetes',
-  'log',
-  'secondary',
-  'template',
+  ...['acl', 'auto', 'autopath', 'cache', 'dns64', 'dnssec', 'etcd', 'file', 'forward', 'hosts'],
+  ...['kubernetes', 'log', 'secondary', 'template'],
 ]);
 const linesOfZones: ReadonlySet<string> = new Set(['disable', 'except', 'fallthrough']);
+
+/** Queried in class CH. */
+const chaosNames = [
+  'version.bind.',
+  'hostname.bind.',
+  'id.server.',
+  'version.server.',
+  'authors.bind.',
+];
+
+/** A range as written, or the one that contains only this address. */
+export function rangeOf(text: string): string {
+  return text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
+}
 
 class GatheredNames {
   /** Names derived from boundaries. */
@@ -183,12 +172,9 @@ class GatheredNames {
   }
 
   #host(text: string): void {
-    const net = parseNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
-    if (net !== null) {
-      for (const zone of expandZone(
-        text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`,
-      ) ?? [])
-        this.#name(zone);
+    const range = rangeOf(text);
+    if (parseNet(range) !== null) {
+      for (const zone of expandZone(range) ?? []) this.#name(zone);
       return;
     }
     if (!isDomainName(text)) return;
@@ -274,7 +260,7 @@ class GatheredNames {
 
   /** Adds a range's first and last address, and one outside it. */
   #net(text: string): void {
-    const net = parseNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
+    const net = parseNet(rangeOf(text));
     if (net === null) return;
     const inside = net.bytes.slice();
     const size = inside.length * 8;
@@ -332,14 +318,7 @@ class GatheredNames {
       }
       for (const udpSize of this.#sizes)
         add({ ...plain, name: `${marks.large}x.example.com.`, type: TYPE.A, udpSize });
-      for (const name of [
-        'version.bind.',
-        'hostname.bind.',
-        'id.server.',
-        'version.server.',
-        'authors.bind.',
-      ])
-        add({ ...plain, name, type: TYPE.TXT, class: 3 });
+      for (const name of chaosNames) add({ ...plain, name, type: TYPE.TXT, class: 3 });
     }
     // These follow the names from the configurations, because there may be too many of them.
     for (const { name, types: own } of [...objects, ...names])

@@ -10,7 +10,6 @@ import type { OpenUdpPort, UdpPort, UdpPortOwner } from '../../server/transport/
 import type { Query } from '../../server/transport/query.ts';
 import { Latencies } from './latencies.ts';
 
-/** The queries and their servers. */
 export interface LoadParts {
   readonly servers: readonly UpstreamAddress[];
   readonly queries: readonly Query[];
@@ -29,7 +28,6 @@ export interface LoadParts {
   readonly progress?: (doneMs: number) => void;
 }
 
-/** The replies from one server. */
 export class ServerLoad {
   readonly latencies: Latencies = new Latencies();
   /** Replies by response code. */
