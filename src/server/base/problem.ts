@@ -146,6 +146,16 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   return bestDistance === 1 ? best : (only ?? best);
 }
 
+/** The hint for an unknown word: the known one that was probably meant, otherwise `others`, which lists all of them. */
+export function suggestion(
+  word: string,
+  known: Iterable<string>,
+  others: string = `Known: ${[...known].join(', ')}`,
+): string {
+  const meant = nearest(word, known);
+  return meant === null ? others : `Did you mean ${meant}?`;
+}
+
 /** Counts the edits (insert, delete, replace, or swap neighbours) that separate two words. */
 function editDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];

@@ -7,7 +7,6 @@ import type { Machine } from './network.ts';
 /** kube-proxy's two modes. */
 export type RuleMode = 'iptables' | 'nftables';
 
-/** Describes a lab cluster. */
 export interface ClusterPlan {
   /** A file or directory of Kubernetes objects. */
   readonly manifests: string;

@@ -2,7 +2,7 @@
  * A small cluster made of network namespaces. It has nodes, pods with the kubelet's files, services using kube-proxy's
  * rules, and a DNS server.
  */
-import { child, text, type JsonObject } from '../../server/base/json-object.ts';
+import { child, text } from '../../server/base/json-object.ts';
 import { Problem, nearest } from '../../server/base/problem.ts';
 import { manifestObjects, type ProxyObjects } from './proxy-rules/cluster-state.ts';
 import { defaultRanges, ImpliedCluster } from '../../server/kube/manifests/cluster.ts';
@@ -19,6 +19,7 @@ import { writeFiles } from './files.ts';
 import { listenIn, serveHttp } from './listeners.ts';
 import { LabNetwork, type Machine } from './network.ts';
 import { NodeCaches } from './node-caches.ts';
+import { keyOf } from './objects.ts';
 import {
   API_HOST,
   DNS_SERVICE,
@@ -29,7 +30,7 @@ import {
 import { podFiles } from './pod-files.ts';
 import { Processes } from './processes.ts';
 import { serveScript, type ScriptedServer } from './scripted-server.ts';
-import { DnsServers } from './servers.ts';
+import { dnsKey, startDnsServer } from './servers.ts';
 import { applyRules, prepareNode, rulesText } from './service-rules.ts';
 
 /** Limit on pods in a lab, because each one has a separate network namespace. */
@@ -44,7 +45,9 @@ export class LabCluster {
   readonly processes: Processes;
   readonly caches: NodeCaches;
   readonly plan: ClusterPlan;
-  readonly #servers: DnsServers;
+  readonly #programs: LabPrograms;
+  /** True if DNS servers run ndots from now on, even if the lab was given another program. */
+  #byNdots = false;
   readonly #nodes = new Map<string, Machine>();
   readonly #pods = new Map<string, LabPod>();
   readonly #closers: (() => void)[] = [];
@@ -54,7 +57,7 @@ export class LabCluster {
   private constructor(plan: ClusterPlan, programs: LabPrograms) {
     this.plan = plan;
     this.processes = new Processes(programs.env);
-    this.#servers = new DnsServers(programs, this.processes);
+    this.#programs = programs;
     this.caches = new NodeCaches(programs, this.processes, this.network);
   }
 
@@ -94,12 +97,7 @@ export class LabCluster {
     return findPod([...this.#pods.values()], name);
   }
 
-  exec(pod: string, words: readonly string[], limitMs?: number): ProgramResult {
-    return this.processes.call(this.pod(pod), words, limitMs);
-  }
-
-  /** Like `exec`, without blocking. */
-  execLater(pod: string, words: readonly string[], limitMs?: number): Promise<ProgramResult> {
+  exec(pod: string, words: readonly string[], limitMs?: number): Promise<ProgramResult> {
     return this.processes.run(this.pod(pod), words, limitMs);
   }
 
@@ -109,7 +107,7 @@ export class LabCluster {
 
   /** Looks up a service by `namespace/name`. Returns `''` if it has no address. */
   serviceAddress(name: string): string {
-    const found = this.#objects.services.find((raw) => nameOf(raw) === name);
+    const found = this.#objects.services.find((raw) => keyOf(raw) === name);
     const address = text(child(found ?? {}, 'spec'), 'clusterIP');
     return address === 'None' ? '' : address;
   }
@@ -117,8 +115,8 @@ export class LabCluster {
   /** Lists `namespace/name address` for all services that have an address. */
   serviceNames(): readonly string[] {
     return this.#objects.services.flatMap((raw) => {
-      const address = this.serviceAddress(nameOf(raw));
-      return address === '' ? [] : [`${nameOf(raw)} ${address}`];
+      const address = this.serviceAddress(keyOf(raw));
+      return address === '' ? [] : [`${keyOf(raw)} ${address}`];
     });
   }
 
@@ -140,21 +138,19 @@ export class LabCluster {
       ['EndpointSlice', 'slices'],
     ] as const) {
       const gone = before[of].filter(
-        (raw) => !this.#objects[of].some((now) => nameOf(now) === nameOf(raw)),
+        (raw) => !this.#objects[of].some((now) => keyOf(now) === keyOf(raw)),
       );
       for (const raw of gone) this.api.delete(kind, raw);
       for (const raw of this.#objects[of]) if (!before[of].includes(raw)) this.api.put(kind, raw);
     }
-    this.writeRules();
+    this.#writeRules();
   }
 
-  /** Writes the service rules for the current objects on one node or on all of them. */
-  writeRules(only?: string): void {
+  /** Writes the service rules for the current objects on all nodes. */
+  #writeRules(): void {
     const { mode } = this.plan;
-    for (const [name, node] of this.#nodes) {
-      if (only !== undefined && only !== name) continue;
+    for (const [name, node] of this.#nodes)
       applyRules(this.network, mode, name, rulesText(mode, this.#objects, node));
-    }
   }
 
   /** Starts the DNS server in a pod and waits until it answers a query for a name. */
@@ -164,13 +160,15 @@ export class LabCluster {
     known: string = KNOWN,
   ): Promise<void> {
     const found = this.pod(pod);
-    await this.#servers.stop(found, 'SIGKILL');
-    await this.#servers.start(found, corefile, this.network.path(found.name), known);
+    await this.stopDns(pod);
+    const programs = this.#byNdots ? { ...this.#programs, coredns: null } : this.#programs;
+    const namespace = this.network.path(found.name);
+    await startDnsServer(this.processes, programs, found, corefile, { namespace, known });
   }
 
   /** Chooses the program for DNS servers started from now on, either ndots or the lab's configured program. */
   serveBy(program: 'ndots' | 'given'): void {
-    this.#servers.byNdots = program === 'ndots';
+    this.#byNdots = program === 'ndots';
   }
 
   stopApi(): void {
@@ -182,16 +180,16 @@ export class LabCluster {
   }
 
   stopDns(pod: string, signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): Promise<void> {
-    return this.#servers.stop(this.pod(pod), signal);
+    return this.processes.stop(dnsKey(this.pod(pod)), signal);
   }
 
   /** Returns without waiting. */
   signalDns(pod: string, signal: NodeJS.Signals): void {
-    this.#servers.signal(this.pod(pod), signal);
+    this.processes.find(dnsKey(this.pod(pod)))?.program.signal(signal);
   }
 
-  dnsEnded(pod: string): Promise<void> {
-    return this.#servers.ended(this.pod(pod));
+  async dnsEnded(pod: string): Promise<void> {
+    await this.processes.find(dnsKey(this.pod(pod)))?.program.ended;
   }
 
   /** Ends its programs. The namespaces disappear when the process ends. */
@@ -212,7 +210,7 @@ export class LabCluster {
     pods.forEach((pod, index) => this.#addPod(pod, index));
     for (const node of this.#nodes.keys())
       prepareNode(this.network, plan.mode, node, internet.addresses);
-    this.writeRules();
+    this.#writeRules();
     this.#fillApi(manifests, pods);
     await this.#listen(pods);
     await Promise.all(
@@ -329,9 +327,4 @@ export function podsOf(manifests: readonly Manifest[], file: string): readonly I
     text: `${file} has ${pods.length} pods; a lab has at most ${PODS_MAX}`,
     remedy: 'use fewer replicas',
   });
-}
-
-function nameOf(raw: JsonObject): string {
-  const metadata = child(raw, 'metadata');
-  return `${text(metadata, 'namespace') || 'default'}/${text(metadata, 'name')}`;
 }

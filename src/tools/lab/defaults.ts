@@ -64,29 +64,18 @@ metadata: { namespace: default, name: kubernetes }
 spec:
   clusterIP: 10.96.0.1
   ports: [{ name: https, port: 443, targetPort: 6443 }]
----
-apiVersion: v1
-kind: Service
-metadata: { namespace: kube-system, name: kube-dns }
-spec:
-  clusterIP: 10.96.0.10
-  selector: { k8s-app: kube-dns }
-  ports:
-    - { name: dns, port: 53, protocol: UDP }
-    - { name: dns-tcp, port: 53, protocol: TCP }
-${pods.join('')}`;
+${dnsService('kube-dns', '10.96.0.10')}${pods.join('')}`;
 }
 
 /** Builds a pod that is only a client. */
-export function clientPod(namespace: string, name: string, ip: string, spec = ''): string {
+export function clientPod(name: string, ip: string): string {
   return `---
 apiVersion: v1
 kind: Pod
-metadata: { namespace: ${namespace}, name: ${name}, labels: { app: ${name} } }
+metadata: { namespace: default, name: ${name}, labels: { app: ${name} } }
 spec:
   nodeName: node-1
   containers: [{ name: ${name} }]
-${spec}
 status: { podIP: ${ip} }
 `;
 }
@@ -95,17 +84,21 @@ status: { podIP: ${ip} }
  * The service through which node caches query the DNS pods. On their own nodes, the caches take over the DNS service's
  * address.
  */
-export const upstreamService: string = `---
+export const upstreamService: string = dnsService('kube-dns-upstream', '10.96.0.11');
+
+function dnsService(name: string, clusterIP: string): string {
+  return `---
 apiVersion: v1
 kind: Service
-metadata: { namespace: kube-system, name: kube-dns-upstream }
+metadata: { namespace: kube-system, name: ${name} }
 spec:
-  clusterIP: 10.96.0.11
+  clusterIP: ${clusterIP}
   selector: { k8s-app: kube-dns }
   ports:
     - { name: dns, port: 53, protocol: UDP }
     - { name: dns-tcp, port: 53, protocol: TCP }
 `;
+}
 
 /** NodeLocal DNSCache's Corefile template, but with the lab's internet instead of the node's resolv.conf. */
 export const usualNodeCorefile: string = `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {

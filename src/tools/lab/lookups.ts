@@ -70,7 +70,7 @@ export async function look(
     return { ...by, who: `${client} (its model: ${real.missing})` };
   }
   const { result, packets } = await stage.capture(lab.pod(pod).name, {}, () =>
-    lab.execLater(pod, [...real.words, name, '0', '1'], LIMIT_MS),
+    lab.exec(pod, [...real.words, name, '0', '1'], LIMIT_MS),
   );
   const report = readReport(result);
   const error = report === null ? result.stderr.trim() || 'it has said nothing' : report.err;
@@ -93,7 +93,7 @@ async function getent(
   name: string,
 ): Promise<Looked> {
   const { result, packets } = await stage.capture(lab.pod(pod).name, {}, () =>
-    lab.execLater(pod, ['getent', 'ahosts', name], LIMIT_MS),
+    lab.exec(pod, ['getent', 'ahosts', name], LIMIT_MS),
   );
   const { code, stdout, tookMs } = result;
   const addresses = [...new Set(stdout.split('\n').flatMap((line) => line.split(' ')[0] || []))];
@@ -117,7 +117,7 @@ export async function modelled(
   name: string,
 ): Promise<Looked> {
   const words = [...stage.ndots, 'trace', name, '--client', client, '-o', 'json'];
-  const { stdout, stderr } = await lab.execLater(pod, words, LIMIT_MS);
+  const { stdout, stderr } = await lab.exec(pod, words, LIMIT_MS);
   const document = JSON.parse(stdout === '' ? 'null' : stdout) as TraceDocument | null;
   if (document === null) throw new Error(`ndots trace ${name} in ${pod}: ${stderr}`);
   return lookedOf(document, `${client} (its model)`);

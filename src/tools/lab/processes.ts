@@ -5,7 +5,6 @@ import {
   type StartedProgram,
   type ProgramResult,
 } from '../../server/runtime/programs.ts';
-import { call } from './commands.ts';
 import { wordsBehind, type OwnFiles } from './files.ts';
 import type { Environment } from '../../server/base/environment.ts';
 
@@ -33,12 +32,7 @@ export class Processes {
     this.#env = env;
   }
 
-  /** Runs a program on a machine, blocking until it ends. */
-  call({ name, files }: ProgramPlace, words: readonly string[], limitMs?: number): ProgramResult {
-    return call(wordsBehind(name, files, words), limitMs === undefined ? {} : { limitMs });
-  }
-
-  /** Does the same without blocking. */
+  /** Runs a program on a machine until it ends. */
   run(
     { name, files }: ProgramPlace,
     words: readonly string[],

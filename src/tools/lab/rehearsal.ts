@@ -11,7 +11,7 @@ import type { LabCluster } from './cluster.ts';
 import { withEndpoints } from './endpoints.ts';
 import { load, longestOutageMs } from './load.ts';
 import { DNS_SERVICE } from './cluster-plan.ts';
-import { within, type Act, type Story } from './story.ts';
+import { act, within, type Act, type Story } from './story.ts';
 import { pause } from './pause.ts';
 
 /** Times in milliseconds. */
@@ -245,7 +245,7 @@ export function rehearsal(times: RolloutTimes): Story {
     seconds: Math.round(variants.reduce((sum, each) => sum + timeline(each).endMs, 0) / 1000 + 10),
     async play(stage) {
       const lab = await stage.start({
-        objects: usualObjects(times.pods * 2) + clientPod('default', 'client', '10.244.1.4'),
+        objects: usualObjects(times.pods * 2) + clientPod('client', '10.244.1.4'),
         ipv6: false,
       });
       const acts: Act[] = [];
@@ -262,10 +262,6 @@ function titleOf({ lameduckMs, unreadyMs }: RolloutTimes): string {
     : `lameduck ${printSpan(lameduckMs)}, unready ${printSpan(unreadyMs)} after SIGTERM`;
 }
 
-function kindOf(lost: number): Act['kind'] {
-  return lost === 0 ? 'cure' : 'flaw';
-}
-
 function calculated(times: RolloutTimes): Act {
   const { sent, lost, because, inTheDark, darkMs, keptMs, again } = predictLoss(times);
   // New connections lose an Nth per pod, plus the shares of pods replaced before it. Known ports lose at most all
@@ -273,13 +269,9 @@ function calculated(times: RolloutTimes): Act {
   const shares = (1 + 1 / times.pods) ** times.pods - 1 + times.unavailable;
   const known = again < 0.001 ? 0 : keptMs * times.pods;
   const most = Math.min(sent, Math.round((times.rate * (darkMs * shares * 1.1 + known)) / 1000));
-  return {
-    kind: kindOf(lost),
-    title: titleOf(times),
-    packets: [],
-    command: because,
-    facts: [within(`of ${sent} queries will be lost`, [Math.round(inTheDark * 0.7), most], lost)],
-  };
+  return act(lost === 0 ? 'cure' : 'flaw', titleOf(times), because, [
+    within(`of ${sent} queries will be lost`, [Math.round(inTheDark * 0.7), most], lost),
+  ]);
 }
 
 async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
@@ -336,26 +328,20 @@ async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
   const outageMs = again < 0.001 ? darkMs : Math.max(darkMs, keptMs);
   // Five standard deviations of the count, plus a margin for a busy machine.
   const spread = lost === 0 ? 0 : 5 * Math.sqrt(lost) + 0.35 * lost + 5;
-  return {
-    kind: kindOf(lost),
-    title: titleOf(times),
-    packets: [],
-    command: because,
-    facts: [
-      within(
-        `of ${sent} queries are lost (predicted: ${lost})`,
-        [Math.max(lost === 0 ? 0 : 1, Math.floor(lost - spread)), Math.ceil(lost + spread)],
-        sent - answered,
-      ),
-      ...(outageMs === Infinity
-        ? []
-        : [
-            within(
-              'longest time without an answer, in seconds',
-              [0, lost === 0 ? 0 : outageMs / 1000 + 0.5],
-              longestOutageMs(asked) / 1000,
-            ),
-          ]),
-    ],
-  };
+  const bounds = [
+    Math.max(lost === 0 ? 0 : 1, Math.floor(lost - spread)),
+    Math.ceil(lost + spread),
+  ] as const;
+  return act(lost === 0 ? 'cure' : 'flaw', titleOf(times), because, [
+    within(`of ${sent} queries are lost (predicted: ${lost})`, bounds, sent - answered),
+    ...(outageMs === Infinity
+      ? []
+      : [
+          within(
+            'longest time without an answer, in seconds',
+            [0, lost === 0 ? 0 : outageMs / 1000 + 0.5],
+            longestOutageMs(asked) / 1000,
+          ),
+        ]),
+  ]);
 }

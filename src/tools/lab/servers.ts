@@ -1,4 +1,4 @@
-/** Runs DNS servers in a lab's pods: starts them and waits for replies, signals them, and stops them. */
+/** Starts DNS servers in a lab's pods, and waits for replies. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../../server/base/problem.ts';
@@ -39,55 +39,30 @@ export async function untilAnswering(
   }
 }
 
-export class DnsServers {
-  /** True if servers run ndots from now on, even if the lab was given another program. */
-  byNdots = false;
-  readonly #programs: LabPrograms;
-  readonly #processes: Processes;
-
-  constructor(programs: LabPrograms, processes: Processes) {
-    this.#programs = programs;
-    this.#processes = processes;
-  }
-
-  /** Starts the server in a pod, and waits until it can resolve `known`. */
-  async start(pod: LabPod, corefile: string, namespace: string, known: string): Promise<void> {
-    const directory = join(LAB_FOLDER, pod.name);
-    mkdirSync(directory, { recursive: true });
-    const path = join(directory, 'Corefile');
-    writeFileSync(path, corefile.replaceAll('@API@', API_URL));
-    const { ndots } = this.#programs;
-    const coredns = this.byNdots ? null : this.#programs.coredns;
-    const words = coredns === null ? [...ndots, 'serve', '-conf', path] : [coredns, '-conf', path];
-    const running = this.#processes.start(pod, words, keyOf(pod));
-    await untilAnswering(
-      running,
-      `the DNS server in ${pod.namespace}/${pod.pod}`,
-      { namespace, server: pod.addresses[0] ?? '', name: known },
-      coredns === null
-        ? 'for details, run ndots serve -conf with this Corefile'
-        : 'check the story’s Corefile: this CoreDNS may not support all of it',
-    );
-  }
-
-  runsIn(pod: LabPod): boolean {
-    return this.#processes.find(keyOf(pod))?.program.isRunning === true;
-  }
-
-  /** Returns without waiting. */
-  signal(pod: LabPod, signal: NodeJS.Signals): void {
-    this.#processes.find(keyOf(pod))?.program.signal(signal);
-  }
-
-  stop(pod: LabPod, signal: NodeJS.Signals): Promise<void> {
-    return this.#processes.stop(keyOf(pod), signal);
-  }
-
-  async ended(pod: LabPod): Promise<void> {
-    await this.#processes.find(keyOf(pod))?.program.ended;
-  }
+/** The key of a pod's DNS server among the lab's processes. */
+export function dnsKey({ name }: LabPod): string {
+  return `${name}/dns`;
 }
 
-function keyOf({ name }: LabPod): string {
-  return `${name}/dns`;
+/** Starts the server in a pod, and waits until it can resolve `known`. */
+export async function startDnsServer(
+  processes: Processes,
+  { ndots, coredns }: Pick<LabPrograms, 'ndots' | 'coredns'>,
+  pod: LabPod,
+  corefile: string,
+  { namespace, known }: { readonly namespace: string; readonly known: string },
+): Promise<void> {
+  const directory = join(LAB_FOLDER, pod.name);
+  mkdirSync(directory, { recursive: true });
+  const path = join(directory, 'Corefile');
+  writeFileSync(path, corefile.replaceAll('@API@', API_URL));
+  const words = coredns === null ? [...ndots, 'serve', '-conf', path] : [coredns, '-conf', path];
+  await untilAnswering(
+    processes.start(pod, words, dnsKey(pod)),
+    `the DNS server in ${pod.namespace}/${pod.pod}`,
+    { namespace, server: pod.addresses[0] ?? '', name: known },
+    coredns === null
+      ? 'for details, run ndots serve -conf with this Corefile'
+      : 'check the story’s Corefile: this CoreDNS may not support all of it',
+  );
 }

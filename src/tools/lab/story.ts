@@ -101,9 +101,8 @@ export function within(
   what: string,
   [least, most]: readonly [number, number],
   found: number,
-  unit = '',
 ): Fact {
-  const print = (value: number): string => `${Number(value.toFixed(2))}${unit}`;
+  const print = (value: number): string => String(Number(value.toFixed(2)));
   return {
     what,
     expected: most === Infinity ? `at least ${print(least)}` : `${print(least)} to ${print(most)}`,
@@ -112,8 +111,18 @@ export function within(
   };
 }
 
-export function holds(what: string, yes: boolean, found: string = yes ? 'yes' : 'no'): Fact {
+export function holds(what: string, yes: boolean, found: string): Fact {
   return { what, expected: 'yes', found, holds: yes };
+}
+
+/** An act that shows no packets. */
+export function act(
+  kind: Act['kind'],
+  title: string,
+  command: string,
+  facts: readonly Fact[],
+): Act {
+  return { kind, title, command, packets: [], facts };
 }
 
 /** The part of a story that is included in its outcome. */

@@ -1,6 +1,6 @@
 /**
  * Models the kernel's connection tracking table for UDP in virtual time, including how long entries stay and what
- * happens when the table is full. It also decides which of two packets wins if both would create the same connection.
+ * happens when the table is full.
  */
 
 export interface ConntrackSettings {
@@ -19,28 +19,17 @@ export interface ConntrackSettings {
    * Seconds with packets in both directions before a connection counts as a stream. If 0, the first reply is enough.
    */
   readonly streamAfterSeconds: number;
-  /**
-   * If two packets create the same connection at once, the second one is lost (`insert_failed`) or joins the first
-   * (`clash_resolve`).
-   */
-  readonly clash: 'lost' | 'resolved';
 }
 
-/**
- * Defaults by kernel version. Short exchanges have not counted as streams since 5.0, and clashing packets have not been
- * lost since 5.8.
- */
+/** Defaults by kernel version. Short exchanges have not counted as streams since 5.0. */
 export function kernelOf(version: string): ConntrackSettings {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const isAtLeast = (wanted: number, than: number): boolean =>
-    major > wanted || (major === wanted && minor >= than);
+  const isNew = Number.parseInt(version, 10) >= 5;
   return {
     max: 262_144,
     buckets: 65_536,
     udpSeconds: 30,
-    streamSeconds: isAtLeast(5, 0) ? 120 : 180,
-    streamAfterSeconds: isAtLeast(5, 0) ? 2 : 0,
-    clash: isAtLeast(5, 8) ? 'resolved' : 'lost',
+    streamSeconds: isNew ? 120 : 180,
+    streamAfterSeconds: isNew ? 2 : 0,
   };
 }
 
@@ -59,14 +48,6 @@ interface ConntrackEntry {
 export class ConntrackTable {
   readonly #settings: ConntrackSettings;
   readonly #entries = new Map<string, ConntrackEntry>();
-  /** Packets dropped because the table was full (`drop`). */
-  dropped = 0;
-  /** Entries evicted to make room (`early_drop`). */
-  earlyDropped = 0;
-  /** Packets that lost a race (`insert_failed`). */
-  insertFailed = 0;
-  /** Packets that older kernels would have dropped in a race (`clash_resolve`). */
-  clashResolved = 0;
 
   constructor(settings: ConntrackSettings) {
     this.#settings = settings;
@@ -75,11 +56,6 @@ export class ConntrackTable {
   /** Includes expired entries that have not been collected yet. */
   get size(): number {
     return this.#entries.size;
-  }
-
-  /** The average number of entries in a chain. Each packet searches one chain. */
-  get chainLength(): number {
-    return this.#entries.size / this.#settings.buckets;
   }
 
   /** Seconds until a connection's entry expires, or null if there is no entry. */
@@ -95,38 +71,15 @@ export class ConntrackTable {
       this.#refresh(known, direction, nowMs);
       return 'known';
     }
-    if (this.#entries.size >= this.#settings.max && !this.#makeRoom(nowMs)) {
-      this.dropped++;
-      return 'dropped';
-    }
+    if (this.#entries.size >= this.#settings.max && !this.#makeRoom(nowMs)) return 'dropped';
     const endsMs = nowMs + this.#settings.udpSeconds * 1000;
     this.#entries.set(flow, { beganMs: nowMs, replied: false, assured: false, endsMs });
     return 'new';
   }
 
-  /**
-   * Handles two packets without an entry, for A and AAAA, on two CPUs at once. Address translation turns them into
-   * connections that need the same slot.
-   */
-  pair(flow: string, nowMs: number): readonly [Fate, Fate] {
-    const first = this.packet(flow, 'original', nowMs);
-    if (first !== 'new') return [first, this.packet(flow, 'original', nowMs)];
-    if (this.#settings.clash === 'resolved') {
-      this.clashResolved++;
-      return ['new', 'known'];
-    }
-    this.insertFailed++;
-    return ['new', 'dropped'];
-  }
-
   /** Removes expired entries, like the kernel's periodic garbage collector. */
   collect(nowMs: number): void {
     for (const [flow, { endsMs }] of this.#entries) if (endsMs <= nowMs) this.#entries.delete(flow);
-  }
-
-  /** `conntrack -D`. */
-  delete(flow: string): boolean {
-    return this.#entries.delete(flow);
   }
 
   #live(flow: string, nowMs: number): ConntrackEntry | null {
@@ -148,15 +101,15 @@ export class ConntrackTable {
 
   /** Searches a few chains and evicts the first entry that has expired or is not a stream. */
   #makeRoom(nowMs: number): boolean {
+    const chainLength = this.#entries.size / this.#settings.buckets;
     let looked = 0;
     for (const [flow, { endsMs, assured }] of this.#entries) {
       if (endsMs <= nowMs || !assured) {
         this.#entries.delete(flow);
-        if (endsMs > nowMs) this.earlyDropped++;
         return true;
       }
       // The number of entries in eight chains, which is how many the kernel searches.
-      if (++looked > 8 * Math.max(1, this.chainLength)) return false;
+      if (++looked > 8 * Math.max(1, chainLength)) return false;
     }
     return false;
   }

@@ -55,45 +55,27 @@ export function iptablesRules(state: ClusterState, options: ProxyOptions): strin
   ].join('\n');
 }
 
-/** Table, kernel chain, kube-proxy chain, extra conditions, and comment. Each is inserted before those above it. */
+const NEW = '-m conntrack --ctstate NEW ';
+
+/**
+ * Table, kernel chain, kube-proxy chain without `KUBE-`, extra conditions, and comment. Each is inserted before those
+ * above it.
+ */
 const jumps: readonly (readonly [string, string, string, string, string])[] = [
-  ...(['INPUT', 'FORWARD'] as const).map(
-    (from) =>
-      [
-        'filter',
-        from,
-        'KUBE-EXTERNAL-SERVICES',
-        '-m conntrack --ctstate NEW ',
-        'kubernetes externally-visible service portals',
-      ] as const,
-  ),
-  ['filter', 'INPUT', 'KUBE-NODEPORTS', '', 'kubernetes health check service ports'],
-  ...(['FORWARD', 'OUTPUT'] as const).map(
-    (from) =>
-      [
-        'filter',
-        from,
-        'KUBE-SERVICES',
-        '-m conntrack --ctstate NEW ',
-        'kubernetes service portals',
-      ] as const,
-  ),
-  ['filter', 'FORWARD', 'KUBE-FORWARD', '', 'kubernetes forwarding rules'],
-  ...(['INPUT', 'OUTPUT', 'FORWARD'] as const).map(
-    (from) =>
-      [
-        'filter',
-        from,
-        'KUBE-PROXY-FIREWALL',
-        '-m conntrack --ctstate NEW ',
-        'kubernetes load balancer firewall',
-      ] as const,
-  ),
-  ['nat', 'OUTPUT', 'KUBE-SERVICES', '', 'kubernetes service portals'],
-  ['nat', 'PREROUTING', 'KUBE-SERVICES', '', 'kubernetes service portals'],
-  ['nat', 'POSTROUTING', 'KUBE-POSTROUTING', '', 'kubernetes postrouting rules'],
-  ['filter', 'INPUT', 'KUBE-FIREWALL', '', ''],
-  ['filter', 'OUTPUT', 'KUBE-FIREWALL', '', ''],
+  ['filter', 'INPUT', 'EXTERNAL-SERVICES', NEW, 'kubernetes externally-visible service portals'],
+  ['filter', 'FORWARD', 'EXTERNAL-SERVICES', NEW, 'kubernetes externally-visible service portals'],
+  ['filter', 'INPUT', 'NODEPORTS', '', 'kubernetes health check service ports'],
+  ['filter', 'FORWARD', 'SERVICES', NEW, 'kubernetes service portals'],
+  ['filter', 'OUTPUT', 'SERVICES', NEW, 'kubernetes service portals'],
+  ['filter', 'FORWARD', 'FORWARD', '', 'kubernetes forwarding rules'],
+  ['filter', 'INPUT', 'PROXY-FIREWALL', NEW, 'kubernetes load balancer firewall'],
+  ['filter', 'OUTPUT', 'PROXY-FIREWALL', NEW, 'kubernetes load balancer firewall'],
+  ['filter', 'FORWARD', 'PROXY-FIREWALL', NEW, 'kubernetes load balancer firewall'],
+  ['nat', 'OUTPUT', 'SERVICES', '', 'kubernetes service portals'],
+  ['nat', 'PREROUTING', 'SERVICES', '', 'kubernetes service portals'],
+  ['nat', 'POSTROUTING', 'POSTROUTING', '', 'kubernetes postrouting rules'],
+  ['filter', 'INPUT', 'FIREWALL', '', ''],
+  ['filter', 'OUTPUT', 'FIREWALL', '', ''],
 ];
 
 /**
@@ -103,9 +85,9 @@ export function iptablesJumps(): string {
   const lines = ['*filter', ':KUBE-FIREWALL - [0:0]'];
   for (const table of ['filter', 'nat']) {
     if (table === 'nat') lines.push('COMMIT', '*nat');
-    for (const [of, from, to, match, comment] of jumps) {
-      const commentWords = comment === '' ? '' : `-m comment --comment "${comment}" `;
-      if (of === table) lines.push(`-I ${from} ${match}${commentWords}-j ${to}`);
+    for (const [of, from, to, match, text] of jumps) {
+      const why = text === '' ? '' : `${comment(text)} `;
+      if (of === table) lines.push(`-I ${from} ${match}${why}-j KUBE-${to}`);
     }
   }
   return [...lines, 'COMMIT', ''].join('\n');

@@ -1,7 +1,7 @@
 /** IPVS remembers UDP connections for five minutes, even to a removed pod, and reused source ports match them. */
 import { seededRandom } from '../../../server/base/random.ts';
 import { defaultIpvs, IpvsService, type IpvsSettings } from '../proxy-rules/ipvs.ts';
-import { equal, within, type Act, type Story } from '../story.ts';
+import { act, equal, within, type Story } from '../story.ts';
 
 const RATE = 200;
 /** The number of source ports used by Linux (`net.ipv4.ip_local_port_range`). */
@@ -42,14 +42,7 @@ export const ipvsExpiry: Story = {
       play({ ...defaultIpvs, expireNoDestination: true }),
       play({ udpSeconds: 30, expireNoDestination: true }),
     ];
-    const act = (kind: Act['kind'], title: string, command: string, facts: Act['facts']): Act => ({
-      kind,
-      title,
-      command,
-      facts,
-      packets: [],
-    });
-    const acts: readonly Act[] = [
+    const acts = [
       act('flaw', "the kernel's default: 300 s", 'kubectl delete pod dns-1', [
         within('lost queries', [5000, Infinity], flaw.lost),
         within('seconds from the deletion to the last loss', [290, 300], flaw.last),

@@ -2,7 +2,7 @@
 import { seededRandom } from '../../../server/base/random.ts';
 import { clusterState } from '../proxy-rules/cluster-state.ts';
 import { manifestText } from '../objects.ts';
-import { equal, within, type Act, type Fact } from '../story.ts';
+import { act, equal, within, type Act, type Fact } from '../story.ts';
 
 const pods = [4, 5, 6].map((last) => `172.17.0.${last}`);
 
@@ -32,15 +32,9 @@ export function serviceSharesModel(objects: string): readonly Act[] {
     counts[taken]!++;
   }
   return [
-    {
-      kind: 'cure',
-      title: 'kube-proxy’s rule chain, evaluated 30 000 times',
-      command: 'curl backend',
-      packets: [],
-      facts: [
-        equal('endpoints', pods.join(' '), endpoints.map(({ ip }) => ip).join(' ')),
-        ...shares(counts),
-      ],
-    },
+    act('cure', 'kube-proxy’s rule chain, evaluated 30 000 times', 'curl backend', [
+      equal('endpoints', pods.join(' '), endpoints.map(({ ip }) => ip).join(' ')),
+      ...shares(counts),
+    ]),
   ];
 }

@@ -1,6 +1,6 @@
 /** A node runs out of source ports for its resolver, so new queries are lost without any error. */
 import { SnatPorts } from '../proxy-rules/snat.ts';
-import { equal, within, type Act, type Story } from '../story.ts';
+import { act, equal, within, type Story } from '../story.ts';
 
 const RATE = 100;
 const SECONDS = 120;
@@ -36,17 +36,10 @@ export const snatPorts: Story = {
   play: null,
   model() {
     const [flaw, cure] = [play(RATE, 30), play(PORTS / 30 - 1, 30)];
-    const act = (kind: Act['kind'], title: string, facts: Act['facts']): Act => ({
-      kind,
-      title,
-      facts,
-      command: 'dig',
-      packets: [],
-    });
     // Ports become free at the rate at which they were allocated 30 s earlier.
     const share = 1 - PORTS / 30 / RATE;
-    const acts: readonly Act[] = [
-      act('flaw', 'more queries than ports', [
+    const acts = [
+      act('flaw', 'more queries than ports', 'dig', [
         equal('ports in use', PORTS, flaw.taken),
         within(
           `share of queries that are lost (predicted: ${share.toFixed(2)})`,
@@ -54,7 +47,7 @@ export const snatPorts: Story = {
           flaw.lost / (RATE * SECONDS),
         ),
       ]),
-      act('cure', 'a cache, so that fewer queries leave the node', [
+      act('cure', 'a cache, so that fewer queries leave the node', 'dig', [
         equal('lost queries', 0, cure.lost),
         within('ports in use', [900, PORTS], cure.taken),
       ]),

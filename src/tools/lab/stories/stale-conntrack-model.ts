@@ -1,6 +1,6 @@
 /** Models a connection from one source port to a pod that is gone, in virtual time. */
 import { ConntrackTable, kernelOf } from '../proxy-rules/conntrack.ts';
-import { equal, within, type Act } from '../story.ts';
+import { act, equal, within, type Act } from '../story.ts';
 
 const PORT = 40_000;
 
@@ -15,19 +15,17 @@ export function staleConntrackModel(): readonly Act[] {
     return 3600;
   };
   return [
-    {
-      kind: 'flaw',
-      title: 'a query each second prolongs the entry, answered or not',
-      command: `dig -b 0.0.0.0#${PORT}`,
-      packets: [],
-      facts: [equal('seconds per hour without answers', 3600, lasts(1))],
-    },
-    {
-      kind: 'cure',
-      title: 'a pause longer than the entry’s timeout (30 s, or 120 s for a stream)',
-      command: `dig -b 0.0.0.0#${PORT}`,
-      packets: [],
-      facts: [within('seconds until the next query finds the new pod', [31, 121], lasts(121))],
-    },
+    act(
+      'flaw',
+      'a query each second prolongs the entry, answered or not',
+      `dig -b 0.0.0.0#${PORT}`,
+      [equal('seconds per hour without answers', 3600, lasts(1))],
+    ),
+    act(
+      'cure',
+      'a pause longer than the entry’s timeout (30 s, or 120 s for a stream)',
+      `dig -b 0.0.0.0#${PORT}`,
+      [within('seconds until the next query finds the new pod', [31, 121], lasts(121))],
+    ),
   ];
 }

@@ -1,6 +1,6 @@
 /** Models how many entries a connection table has at a steady query rate, in virtual time. */
 import { ConntrackTable, kernelOf } from '../proxy-rules/conntrack.ts';
-import { equal, holds, within, type Act } from '../story.ts';
+import { act, equal, holds, within, type Act } from '../story.ts';
 
 /** The table size on Datadog's nodes, and their query rate when the table was full. */
 const ENTRIES = 131_072;
@@ -28,29 +28,22 @@ export function tableFullModel(): readonly Act[] {
   const rate = 1000;
   const [before, after] = [fill('4.19', rate), fill('5.4', rate)];
   return [
-    {
-      kind: 'flaw',
-      title: 'a kernel before 5.0: an entry stays for 180 s after the answer',
-      command: `${rate} queries a second for 200 s`,
-      packets: [],
-      facts: [
+    act(
+      'flaw',
+      'a kernel before 5.0: an entry stays for 180 s after the answer',
+      `${rate} queries a second for 200 s`,
+      [
         within('entries in the table', [ENTRIES * 0.99, ENTRIES], before.entries),
         holds('queries are lost', before.dropped > 0, `${before.dropped} lost`),
       ],
-    },
-    {
-      kind: 'cure',
-      title: 'a kernel from 5.0 on: 30 s',
-      command: `${rate} queries a second for 200 s`,
-      packets: [],
-      facts: [
-        within(
-          'entries in the table (from the last 30 s, collected every 10 s)',
-          [29 * rate, 41 * rate],
-          after.entries,
-        ),
-        equal('lost queries', 0, after.dropped),
-      ],
-    },
+    ),
+    act('cure', 'a kernel from 5.0 on: 30 s', `${rate} queries a second for 200 s`, [
+      within(
+        'entries in the table (from the last 30 s, collected every 10 s)',
+        [29 * rate, 41 * rate],
+        after.entries,
+      ),
+      equal('lost queries', 0, after.dropped),
+    ]),
   ];
 }

@@ -2,7 +2,7 @@
  * Steps that send queries, including client lookups, single queries, streams and programs, and steps that capture
  * packets.
  */
-import { nearest } from '../../../server/base/problem.ts';
+import { suggestion } from '../../../server/base/problem.ts';
 import { clientLines } from '../../resolver/clients.ts';
 import { rcodeName } from '../../../server/wire/iana.ts';
 import { load, longestOutageMs, type LoadResult } from '../load.ts';
@@ -38,9 +38,7 @@ const client: YamlShape<string> = {
     const [name = ''] = label.split('@');
     const known = [...clientLines.map((line) => line.name), GETENT];
     if (label === '' || known.includes(name)) return label;
-    const meant = nearest(name, known);
-    const hint = meant === null ? `Known: ${known.join(', ')}` : `Did you mean ${meant}?`;
-    reading.tell(path, `there is no client "${label}"`, hint);
+    reading.tell(path, `there is no client "${label}"`, suggestion(name, known));
     return label;
   },
 };

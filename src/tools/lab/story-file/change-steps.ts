@@ -2,13 +2,13 @@
  * Steps that change the cluster, including its DNS pods, objects, API server and node caches, and the internet's
  * answers.
  */
-import { child, text as textOf, type JsonObject } from '../../../server/base/json-object.ts';
+import type { JsonObject } from '../../../server/base/json-object.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
 import { parseAnswers, type Script } from '../../resolver/answers-file.ts';
 import { usualNodeCorefile } from '../defaults.ts';
 import { withEndpoints } from '../endpoints.ts';
-import { objectsOf } from '../objects.ts';
+import { keyOf, objectsOf } from '../objects.ts';
 import type { NodeCachePlan } from '../node-caches.ts';
 import { DNS_SERVICE } from '../cluster-plan.ts';
 import { deleteDnsPod, rollDns } from '../roll.ts';
@@ -176,11 +176,6 @@ const remove = kind({
     else lab.api.delete(what, { metadata: { namespace, name } });
   },
 });
-
-function keyOf(raw: JsonObject): string {
-  const metadata = child(raw, 'metadata');
-  return `${textOf(metadata, 'namespace') || 'default'}/${textOf(metadata, 'name')}`;
-}
 
 const api = bareKind({
   help: 'stops or starts the API server, or freezes it so that it sends no events until it is restarted',

@@ -139,7 +139,6 @@ export interface ReadCluster {
   readonly plan: StoryPlan;
   /** The internet's answers. */
   readonly script: Script;
-  readonly mode: RuleMode | null;
   readonly manifests: readonly Manifest[];
   readonly pods: readonly ImpliedPod[];
 }
@@ -221,7 +220,7 @@ export function readCluster(
     ...(values.rules === null ? {} : { mode: values.rules }),
     internet: { addresses: internetAddresses, script },
   };
-  return { plan, script, mode: values.rules, manifests, pods };
+  return { plan, script, manifests, pods };
 }
 
 function podObjects({ pods }: ClusterValues): readonly object[] {

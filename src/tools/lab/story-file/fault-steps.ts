@@ -7,6 +7,7 @@ import {
   loseSecondOfPair,
   losePackets,
   lostBy,
+  startFault,
   type Undo,
 } from '../faults.ts';
 import { machineName, serverAddress } from './ask-steps.ts';
@@ -34,12 +35,17 @@ const nobody = optional(
   'only packets to this destination',
 );
 
+/** An address, a service or a pod. Null stands for any. */
+function addressOf({ lab }: Pick<StoryRun, 'lab'>, name: string | null): string | null {
+  return name === null ? null : serverAddress(lab, name);
+}
+
 /** Starts a fault. The same name is used for its step, the fault itself, and its nftables table. */
-function begin(run: StoryRun, node: string, name: string, make: (table: string) => Undo): Results {
+function begin(run: StoryRun, node: string, name: string, body: string): Results {
   // Several nodes may have a fault with the same name.
   const undos = run.undo.get(name) ?? new Map<string, Undo>();
   run.undo.set(name, undos);
-  undos.set(node, make(name));
+  undos.set(node, startFault(run.lab, node, name, body));
   let last = 0;
   return {
     lost: () => {
@@ -56,8 +62,7 @@ const loseSecond = kind({
     within: optional(time(0, 10_000), 20, 'the longest time between the two packets'),
   },
   ...needs,
-  act: ({ node: where, within }, run, name) =>
-    begin(run, where, name, (table) => loseSecondOfPair(run.lab, where, within, table)),
+  act: ({ node: where, within }, run, name) => begin(run, where, name, loseSecondOfPair(within)),
 });
 
 const limit = kind({
@@ -69,17 +74,14 @@ const limit = kind({
   },
   ...needs,
   act: ({ node: where, to, rate }, run, name) =>
-    begin(run, where, name, (table) =>
-      limitPackets(run.lab, where, serverAddress(run.lab, to), rate, table),
-    ),
+    begin(run, where, name, limitPackets(serverAddress(run.lab, to), rate)),
 });
 
 const connectionLimit = kind({
   help: 'limits the number of tracked connections and drops packets of all others, like a full table',
   fields: { node, most: required(whole(1, 1_000_000), 'connections') },
   ...needs,
-  act: ({ node: where, most }, run, name) =>
-    begin(run, where, name, (table) => limitConnections(run.lab, where, most, table)),
+  act: ({ node: where, most }, run, name) => begin(run, where, name, limitConnections(most)),
 });
 
 const block = kind({
@@ -92,7 +94,7 @@ const block = kind({
   act({ pod, how }, run, name) {
     const { node: where, addresses } = run.lab.pod(pod);
     const [from = ''] = addresses;
-    return begin(run, where, name, (table) => blockTcp(run.lab, where, from, how, table));
+    return begin(run, where, name, blockTcp(from, how));
   },
 });
 
@@ -108,11 +110,8 @@ const lose = kind({
   },
   ...needs,
   act({ node: where, share, from, to, protocol, port }, run, name) {
-    const { lab } = run;
-    const address = (one: string | null): string | null =>
-      one === null ? null : serverAddress(lab, one);
-    const match = { from: address(from), to: address(to), protocol, port };
-    return begin(run, where, name, (table) => losePackets(lab, where, match, share, table));
+    const match = { from: addressOf(run, from), to: addressOf(run, to), protocol, port };
+    return begin(run, where, name, losePackets(match, share));
   },
 });
 
@@ -156,11 +155,9 @@ const forget = kind({
   },
   programs: ['conntrack'],
   results: { count: 'deleted entries' },
-  act({ node: where, to, endpoint }, { lab }) {
-    const address = (one: string | null): string | null =>
-      one === null ? null : serverAddress(lab, one);
-    return { count: forgetConnections(lab, where, address(to), address(endpoint)) };
-  },
+  act: ({ node: where, to, endpoint }, run) => ({
+    count: forgetConnections(run.lab, where, addressOf(run, to), addressOf(run, endpoint)),
+  }),
 });
 
 const set = kind({

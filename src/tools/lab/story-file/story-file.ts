@@ -1,6 +1,6 @@
 /** Parses a YAML story, which is then played like a built-in one. Errors are reported with their position. */
 import { isObject } from '../../../server/base/json-object.ts';
-import { nearest, Problem, Problems, type Place } from '../../../server/base/problem.ts';
+import { Problem, Problems, suggestion, type Place } from '../../../server/base/problem.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
 import { parseYaml, type DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
@@ -316,18 +316,12 @@ function checkMentions(
   for (const { step, result } of value.mentions) {
     const results = known.get(step);
     if (results === undefined) {
-      const meant = nearest(step, known.keys());
-      const hint =
-        meant === null ? `Known: ${[...known.keys()].join(', ')}` : `Did you mean ${meant}?`;
+      const hint = suggestion(step, [...known.keys()]);
       reading.tell(path, `no earlier step is called "${step}"`, hint);
     } else if (!results.has(result)) {
-      const meant = nearest(result, results);
       const all = results.size === 0 ? 'It has none.' : `It has ${[...results].join(', ')}`;
-      reading.tell(
-        path,
-        `the step "${step}" has no result "${result}"`,
-        meant === null ? all : `Did you mean ${meant}?`,
-      );
+      const hint = suggestion(result, results, all);
+      reading.tell(path, `the step "${step}" has no result "${result}"`, hint);
     }
   }
 }
@@ -368,11 +362,8 @@ function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading
         'Name its namespace too: NAMESPACE/NAME',
       );
     if (count > 0) continue;
-    const meant = nearest(name, names[kind]);
-    const hint =
-      meant === null
-        ? `Available: ${names[kind].filter((one) => kind === 'node' || one.includes('/')).join(', ')}`
-        : `Did you mean ${meant}?`;
+    const whole = names[kind].filter((one) => kind === 'node' || one.includes('/'));
+    const hint = suggestion(name, names[kind], `Available: ${whole.join(', ')}`);
     reading.tell(path, `there is no ${what[kind]} ${name}`, hint);
   }
 }
