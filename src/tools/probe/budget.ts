@@ -29,7 +29,6 @@ export class SlidingWindow {
     }
   }
 
-  /** The number of bad events. */
   bad(now: number): number {
     this.#forget(now);
     return this.#badSum;

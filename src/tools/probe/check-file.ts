@@ -1,6 +1,6 @@
 /** Parses a YAML check file into checks that can be run. Errors are reported with their positions. */
 import { isObject, type JsonObject } from '../../server/base/json-object.ts';
-import { nearest, Problem, Problems } from '../../server/base/problem.ts';
+import { Problem, Problems, suggestion } from '../../server/base/problem.ts';
 import { parseYaml, type DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
 import {
   anything,
@@ -20,7 +20,6 @@ import { checkKinds } from './kinds.ts';
 import type { ProbeServer } from './network.ts';
 import { domainName, serverAddress, several } from './parameters.ts';
 
-/** One check from a file. */
 export interface PlannedCheck {
   /** Derived from the kind and the title; unique. */
   readonly id: string;
@@ -35,7 +34,6 @@ export interface PlannedCheck {
   readonly run: RunCheck;
 }
 
-/** The contents of a check file. */
 export interface CheckPlan {
   /** The listed addresses, or null to look them up in the cluster. */
   readonly vip: readonly ProbeServer[] | null;
@@ -88,7 +86,6 @@ export interface CommonValues {
   readonly objective: number | null;
 }
 
-/** The syntax of the file-level settings. */
 export const fileParameters: FieldsOf<FileValues> = {
   vip: optional(
     several(serverAddress),
@@ -111,7 +108,6 @@ export const fileParameters: FieldsOf<FileValues> = {
   ndots: optional(whole(0, 15), 5, 'as resolv.conf has it'),
 };
 
-/** The syntax of settings that every check accepts. */
 export const commonParameters: FieldsOf<CommonValues> = {
   title: optional(text, '', 'title of the check (default: the kind and the first name)'),
   slow: optional(time(1, 60_000), null, 'a longer duration causes a warning'),
@@ -246,12 +242,8 @@ function readKind(given: unknown, path: DocumentPath, reading: YamlReading): Che
   if (kind !== undefined) return kind;
   const names = checkKinds.map(({ name }) => name);
   const called = typeof given === 'string' ? given : JSON.stringify(given ?? '');
-  const meant = nearest(called, names);
-  reading.tell(
-    path,
-    given === undefined ? 'what is checked?' : `there is no check "${called}"`,
-    meant === null ? `Known: ${names.join(', ')}` : `Did you mean ${meant}?`,
-  );
+  const text = given === undefined ? 'what is checked?' : `there is no check "${called}"`;
+  reading.tell(path, text, suggestion(called, names));
   return null;
 }
 

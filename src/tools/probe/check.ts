@@ -21,7 +21,6 @@ export type CheckState = 'ok' | 'warning' | 'failed' | 'unknown';
 /** All states, best first. `unknown` is worse than a warning because it may hide a failure. */
 export const checkStates: readonly CheckState[] = ['ok', 'warning', 'unknown', 'failed'];
 
-/** The result of one check for one target. */
 export interface Observation {
   /** The target, which is the same in each round: `10.244.1.5:53`, a name, or a client. */
   readonly target: string;
@@ -61,7 +60,6 @@ export interface CheckKind {
   readonly summary: string;
   /** The YAML parameters specific to this kind. */
   readonly parameters: YamlFields;
-  /** The servers that the check needs. */
   readonly needs: 'vip' | 'replicas' | 'any';
   /** Builds the check from parsed parameters. `values` contains a value for each of them. */
   prepare(values: Readonly<Record<string, unknown>>): RunCheck;

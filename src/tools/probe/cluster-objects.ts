@@ -30,7 +30,6 @@ const refused = (): Promise<never> =>
 /** For checks that must not create anything. */
 export const noObjects: ProbeObjects = { make: refused, remove: refused, leftBehind: refused };
 
-/** A service to create. */
 export interface MadeService {
   readonly namespace: string;
   readonly name: string;

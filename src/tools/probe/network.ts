@@ -6,14 +6,12 @@ import type { Client } from '../resolver/client.ts';
 import type { LookupRun } from '../resolver/run-lookup.ts';
 import type { Message } from '../../server/wire/message.ts';
 
-/** A server to query. */
 export interface ProbeServer {
   /** IP address. */
   readonly host: string;
   readonly port: number;
 }
 
-/** One question from a check. */
 export interface ProbeQuestion {
   /** An absolute name. */
   readonly name: string;
@@ -31,7 +29,6 @@ export interface AskTerms {
   readonly tries: number;
 }
 
-/** The outcome of one question. */
 export interface ProbeResult {
   readonly reply: Message | null;
   /** The size of the reply in bytes. */

@@ -4,10 +4,12 @@ import { nearest } from '../../server/base/problem.ts';
 import {
   keyOf,
   oneOrMore,
+  optional,
   simple,
+  type YamlField,
   type YamlShape,
 } from '../../server/kube/manifests/yaml-shape.ts';
-import { typeNumber } from '../../server/wire/iana.ts';
+import { TYPE, typeNumber } from '../../server/wire/iana.ts';
 import { parseName } from '../../server/wire/name.ts';
 import type { ProbeServer } from './network.ts';
 
@@ -32,8 +34,11 @@ function absolute(name: string): string {
   return name.endsWith('.') ? name : `${name}.`;
 }
 
+/** A name that every cluster has. */
+export const KNOWN_NAME = 'kubernetes.default.svc.cluster.local.';
+
 /** A record type, parsed to its number. */
-export const recordType: YamlShape<number> = {
+const recordType: YamlShape<number> = {
   placeholder: 'TYPE',
   read(value, path, reading) {
     const type = typeof value === 'string' ? typeNumber(value.toUpperCase()) : null;
@@ -47,6 +52,17 @@ export const recordType: YamlShape<number> = {
     return 0;
   },
 };
+
+/** The parameters of checks that send one question. */
+export const askedName: YamlField<string> = optional(domainName, KNOWN_NAME, 'what is asked');
+export const askedType: YamlField<number> = optional(recordType, TYPE.A, 'type of records');
+
+/** The parameter of checks that compare the answers for several names. */
+export const comparedNames: YamlField<readonly string[]> = optional(
+  several(domainName),
+  [KNOWN_NAME],
+  'names to compare',
+);
 
 /** An address with an optional port. */
 export const serverAddress: YamlShape<ProbeServer> = simple(

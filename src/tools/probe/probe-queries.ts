@@ -15,7 +15,6 @@ export function allServers({ vip, replicas }: ProbeContext): readonly ProbeServe
   return uniqueServers([...vip, ...replicas]);
 }
 
-/** Removes duplicate servers. */
 export function uniqueServers(servers: readonly ProbeServer[]): readonly ProbeServer[] {
   return [...new Map(servers.map((server) => [serverText(server), server])).values()];
 }
@@ -85,10 +84,14 @@ export interface ProbeVerdict {
   readonly text: string;
 }
 
+export function failed(text: string): ProbeVerdict {
+  return { state: 'failed', text };
+}
+
 /** The usual verdict, which requires records of the type. */
 export function mustHaveData(asked: ProbeResult, { name, type }: ProbeQuestion): ProbeVerdict {
   const what = outcome(asked, type);
-  if (what !== 'NOERROR') return { state: 'failed', text: `${name} ${typeName(type)}: ${what}` };
+  if (what !== 'NOERROR') return failed(`${name} ${typeName(type)}: ${what}`);
   return { state: 'ok', text: `${name} ${typeName(type)}: ${brief(dataOfAnswer(asked, type))}` };
 }
 
@@ -96,10 +99,7 @@ export function mustHaveData(asked: ProbeResult, { name, type }: ProbeQuestion):
 export function mustBeMissing(asked: ProbeResult, name: string, type: number): ProbeVerdict {
   if (isMissing(asked)) return { state: 'ok', text: 'NXDOMAIN for missing names' };
   const what = outcome(asked, type);
-  return {
-    state: 'failed',
-    text: asked.reply === null ? what : `${name}: ${what} instead of NXDOMAIN`,
-  };
+  return failed(asked.reply === null ? what : `${name}: ${what} instead of NXDOMAIN`);
 }
 
 /** Builds a target's observation from one or more results. Lost queries turn `ok` into a warning. */
@@ -120,6 +120,22 @@ export function observe(
     sent,
     lost,
   };
+}
+
+/** Sends one question to each of the servers at once, and judges each reply. */
+export function observeEach(
+  context: ProbeContext,
+  servers: readonly ProbeServer[],
+  asked: ProbeQuestion,
+  judge: (result: ProbeResult, asked: ProbeQuestion) => ProbeVerdict = mustHaveData,
+  terms: Partial<AskTerms> = {},
+): Promise<readonly Observation[]> {
+  return Promise.all(
+    servers.map(async (server) => {
+      const result = await askOne(context, server, asked, terms);
+      return observe(serverText(server), [result], judge(result, asked));
+    }),
+  );
 }
 
 /** Prints the first few items in a list on one line. */

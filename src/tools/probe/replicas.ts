@@ -16,7 +16,6 @@ import { uniqueServers } from './probe-queries.ts';
 import type { ProbeServer } from './network.ts';
 import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';
 
-/** The service to look for. */
 export interface ServiceChoice {
   /** `''`: all namespaces. */
   readonly namespace: string;
@@ -57,11 +56,10 @@ export async function findServers(
     return asObject(await getJson(client, { path, query, task, waitMs: WAIT_MS, signal }));
   };
   const selector = labels ?? `kubernetes.io/service-name=${name ?? ''}`;
-  const services = async (): Promise<readonly ProbeServer[]> => {
+  const named = async (kind: 'services' | 'endpoints'): Promise<readonly JsonObject[]> => {
     const one = name === null ? '' : `/${name}`;
-    const found = await get('get services', `/api/v1${folder}/services${one}`, labels);
-    const list = name === null ? children(found, 'items') : [found];
-    return list.flatMap(serviceServers);
+    const found = await get(`get ${kind}`, `/api/v1${folder}/${kind}${one}`, labels);
+    return name === null ? children(found, 'items') : [found];
   };
   try {
     const replicas = await get(
@@ -72,20 +70,18 @@ export async function findServers(
       .then((list) => children(list, 'items').flatMap(ofSlice))
       .catch(async (error: unknown) => {
         if (!mayNot(error)) throw error;
-        const one = name === null ? '' : `/${name}`;
-        const found = await get('get endpoints', `/api/v1${folder}/endpoints${one}`, labels);
-        return (name === null ? children(found, 'items') : [found]).flatMap(ofEndpoints);
+        return (await named('endpoints')).flatMap(ofEndpoints);
       });
     // The service's own address is useful but optional, while the replicas are required.
     let missing: string | null = null;
-    const vip = await services().catch((error: unknown) => {
+    const services = await named('services').catch((error: unknown) => {
       if (!(error instanceof ApiFailure)) throw error;
       if (error.kind === 'missing' && name !== null && replicas.length === 0)
         throw notThere(`${namespace}/${name}`);
       missing = [error.message, error.advice].filter((text) => text !== '').join('; ');
       return [];
     });
-    return { vip, replicas: uniqueServers(replicas), missing };
+    return { vip: services.flatMap(serviceServers), replicas: uniqueServers(replicas), missing };
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
     throw clusterNotAsked(error, {

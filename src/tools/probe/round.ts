@@ -3,7 +3,6 @@ import type { Clock } from '../../server/base/clock.ts';
 import type { PlannedCheck } from './check-file.ts';
 import { worst, type CheckState, type Observation, type ProbeContext } from './check.ts';
 
-/** The outcome of one check. */
 export interface CheckResult {
   readonly check: PlannedCheck;
   readonly state: CheckState;

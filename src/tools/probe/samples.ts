@@ -3,29 +3,41 @@ import type { MetricSample } from '../../server/metrics/sample.ts';
 import { checkStates, type CheckState } from './check.ts';
 import type { CheckResult } from './round.ts';
 
+type SampleRow = readonly [
+  kind: 'counter' | 'gauge',
+  name: string,
+  help: string,
+  value: number | null,
+];
+
+/** The samples in a table, without those whose value is null. */
+export function samplesOf(
+  labels: MetricSample['labels'],
+  rows: readonly SampleRow[],
+): readonly MetricSample[] {
+  return rows.flatMap(([kind, name, help, value]) =>
+    value === null ? [] : [{ name: `ndots_check_${name}`, help, kind, labels, value }],
+  );
+}
+
 /** Returns a round's results as gauges for node_exporter's textfile collector or a push gateway. */
 export function roundSamples(results: readonly CheckResult[]): readonly MetricSample[] {
   return results.flatMap(({ check, observations }) =>
     observations.flatMap(({ target, state, tookMs, sent, lost }) => {
       const labels = { check: check.kind.name, title: check.title, target };
-      const gauge = (name: string, help: string, value: number): MetricSample => ({
-        name: `ndots_check_${name}`,
-        help,
-        kind: 'gauge',
-        labels,
-        value,
-      });
+      // Left out if unknown, because alerts act on both values and either would be wrong.
+      const up = state === 'unknown' ? null : Number(isUp(state));
+      const seconds = tookMs === null ? null : tookMs / 1000;
       return [
-        // Left out if unknown, because alerts act on both values and either would be wrong.
-        ...(state === 'unknown'
-          ? []
-          : [gauge('up', 'Whether a client would have received an answer.', isUp(state) ? 1 : 0)]),
+        ...samplesOf(labels, [
+          ['gauge', 'up', 'Whether a client would have received an answer.', up],
+        ]),
         ...stateSamples(labels, state),
-        ...(tookMs === null
-          ? []
-          : [gauge('duration_seconds', 'Duration of the answer.', tookMs / 1000)]),
-        gauge('queries_sent', 'Queries of the round.', sent),
-        gauge('queries_lost', 'Queries in the round that got no reply.', lost),
+        ...samplesOf(labels, [
+          ['gauge', 'duration_seconds', 'Duration of the answer.', seconds],
+          ['gauge', 'queries_sent', 'Queries of the round.', sent],
+          ['gauge', 'queries_lost', 'Queries in the round that got no reply.', lost],
+        ]),
       ];
     }),
   );

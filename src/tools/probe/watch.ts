@@ -7,7 +7,7 @@ import { burnAlerts, ErrorBudget } from './budget.ts';
 import type { PlannedCheck } from './check-file.ts';
 import { worst, type CheckState, type Observation, type ProbeContext } from './check.ts';
 import { runCheck } from './round.ts';
-import { isUp, stateSamples } from './samples.ts';
+import { isUp, samplesOf, stateSamples } from './samples.ts';
 
 export interface WatchParts {
   readonly checks: readonly PlannedCheck[];
@@ -165,7 +165,6 @@ export class CheckSchedule {
         this.#targets.delete(key);
   }
 
-  /** The current status of all targets. */
   status(): readonly TargetStatus[] {
     const now = this.#parts.clock.now();
     return Array.from(this.#targets.values(), ({ check, budget, last, failures }) => ({
@@ -188,88 +187,59 @@ export class CheckSchedule {
     );
   }
 
-  /** The samples for a scrape. */
   samples(): readonly MetricSample[] {
     const now = this.#parts.clock.now();
     const found: MetricSample[] = [];
-    const add = (
-      kind: 'counter' | 'gauge',
-      name: string,
-      help: string,
-      labels: Readonly<Record<string, string>>,
-      value: number,
-    ): void => void found.push({ name: `ndots_check_${name}`, help, kind, labels, value });
-    for (const {
-      check,
-      budget,
-      last,
-      failures,
-      rounds,
-      sent,
-      lost,
-      seconds,
-    } of this.#targets.values()) {
+    for (const watched of this.#targets.values()) {
+      const { check, budget, last } = watched;
       const labels = { check: check.kind.name, title: check.title, target: last.target };
-      if (last.state !== 'unknown')
-        add(
-          'gauge',
-          'up',
-          'Whether the target is up: 0 after two consecutive failed rounds; absent while unknown.',
-          labels,
-          failures < DOWN_AFTER ? 1 : 0,
-        );
-      found.push(...stateSamples(labels, last.state));
-      add('counter', 'rounds_total', 'Rounds.', labels, rounds);
-      add('counter', 'queries_total', 'Queries that were sent.', labels, sent);
-      add('counter', 'queries_lost_total', 'Queries without a reply.', labels, lost);
-      add(
-        'counter',
-        'duration_seconds_total',
-        'Time to an answer, over all rounds.',
-        labels,
-        seconds,
-      );
-      if (last.tookMs !== null)
-        add(
-          'gauge',
-          'duration_seconds',
-          'Duration of the last answer.',
-          labels,
-          last.tookMs / 1000,
-        );
-      add(
-        'gauge',
-        'error_budget_left',
-        'Remaining share of the 30-day error budget.',
-        labels,
-        budget.left(now),
-      );
-      for (const { name, longMs } of burnAlerts)
-        add(
-          'gauge',
-          'burn_rate',
-          'Burn rate of the error budget over the alert’s long window; 1 is the allowed rate.',
-          { ...labels, alert: name },
-          budget.burnRate(now, longMs),
-        );
-      const on = budget.alert(now);
-      add(
-        'gauge',
-        'burn_alert',
-        'Whether the budget is spent too fast in one of the window pairs.',
-        labels,
-        on === null ? 0 : 1,
+      const up = last.state === 'unknown' ? null : Number(watched.failures < DOWN_AFTER);
+      const seconds = last.tookMs === null ? null : last.tookMs / 1000;
+      found.push(
+        ...samplesOf(labels, [['gauge', 'up', UP_HELP, up]]),
+        ...stateSamples(labels, last.state),
+        ...samplesOf(labels, [
+          ['counter', 'rounds_total', 'Rounds.', watched.rounds],
+          ['counter', 'queries_total', 'Queries that were sent.', watched.sent],
+          ['counter', 'queries_lost_total', 'Queries without a reply.', watched.lost],
+          [
+            'counter',
+            'duration_seconds_total',
+            'Time to an answer, over all rounds.',
+            watched.seconds,
+          ],
+          ['gauge', 'duration_seconds', 'Duration of the last answer.', seconds],
+          [
+            'gauge',
+            'error_budget_left',
+            'Remaining share of the 30-day error budget.',
+            budget.left(now),
+          ],
+        ]),
+        ...burnAlerts.flatMap(({ name, longMs }) =>
+          samplesOf({ ...labels, alert: name }, [
+            ['gauge', 'burn_rate', BURN_RATE_HELP, budget.burnRate(now, longMs)],
+          ]),
+        ),
+        ...samplesOf(labels, [
+          ['gauge', 'burn_alert', BURN_ALERT_HELP, Number(budget.alert(now) !== null)],
+        ]),
       );
     }
-    add('gauge', 'targets', 'Stored targets.', {}, this.#targets.size);
-    add(
-      'counter',
-      'targets_forgotten_total',
-      'Observations of targets beyond the limit, which are dropped.',
-      {},
-      this.#forgotten,
+    found.push(
+      ...samplesOf({}, [
+        ['gauge', 'targets', 'Stored targets.', this.#targets.size],
+        ['counter', 'targets_forgotten_total', FORGOTTEN_HELP, this.#forgotten],
+        ['gauge', 'checks', 'Checks that run.', this.#parts.checks.length],
+      ]),
     );
-    add('gauge', 'checks', 'Checks that run.', {}, this.#parts.checks.length);
     return found;
   }
 }
+
+const UP_HELP =
+  'Whether the target is up: 0 after two consecutive failed rounds; absent while unknown.';
+const BURN_RATE_HELP =
+  'Burn rate of the error budget over the alert’s long window; 1 is the allowed rate.';
+const BURN_ALERT_HELP = 'Whether the budget is spent too fast in one of the window pairs.';
+const FORGOTTEN_HELP = 'Observations of targets beyond the limit, which are dropped.';

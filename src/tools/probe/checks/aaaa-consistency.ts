@@ -14,20 +14,13 @@ import {
   serverText,
 } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
-import { domainName, several } from '../parameters.ts';
+import { comparedNames } from '../parameters.ts';
 
 export const aaaaConsistency: CheckKind = checkKind({
   name: 'aaaa-consistency',
   summary: 'A and AAAA agree on whether a name exists',
   needs: 'any',
-  parameters: {
-    names: optional(
-      several(domainName),
-      ['kubernetes.default.svc.cluster.local.'],
-      'names to compare',
-    ),
-  },
+  parameters: { names: comparedNames },
   async run({ names }, context) {
     const found: Observation[] = [];
     for (const server of allServers(context)) {

@@ -1,5 +1,4 @@
 /** Checks external names, which the servers forward. They are absolute, so the search path does not apply. */
-import { TYPE } from '../../../server/wire/iana.ts';
 import {
   allServers,
   askOne,
@@ -10,7 +9,7 @@ import {
 } from '../probe-queries.ts';
 import { checkKind, type CheckKind } from '../check.ts';
 import { optional, required, word } from '../../../server/kube/manifests/yaml-shape.ts';
-import { domainName, several, recordType } from '../parameters.ts';
+import { askedType, domainName, several } from '../parameters.ts';
 
 export const externalNames: CheckKind = checkKind({
   name: 'external-names',
@@ -18,7 +17,7 @@ export const externalNames: CheckKind = checkKind({
   needs: 'any',
   parameters: {
     names: required(several(domainName), 'what is asked'),
-    type: optional(recordType, TYPE.A, 'type of records'),
+    type: askedType,
     at: optional(word(['vip', 'replicas', 'both']), 'vip', 'the servers to query'),
   },
   run({ names, type, at }, context) {

@@ -7,14 +7,14 @@ import { ask, isThere, observe, outcome, question, serverText } from '../probe-q
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import type { ProbeResult } from '../network.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
-import { domainName } from '../parameters.ts';
+import { askedName } from '../parameters.ts';
 
 export const pairSameSocket: CheckKind = checkKind({
   name: 'pair-same-socket',
   summary: 'A and AAAA queries sent together from one socket are both answered',
   needs: 'vip',
   parameters: {
-    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
+    name: askedName,
     pairs: optional(whole(1, 100), 5, 'number of pairs, each from a separate socket'),
   },
   async run({ name, pairs }, context) {

@@ -10,6 +10,7 @@ import {
   askOne,
   brief,
   dataOfAnswer,
+  failed,
   observe,
   outcome,
   question,
@@ -19,7 +20,7 @@ import {
 import { checkKind, type CheckKind, type Observation, type ProbeContext } from '../check.ts';
 import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
-import { domainName, several } from '../parameters.ts';
+import { domainName, KNOWN_NAME, several } from '../parameters.ts';
 
 export const ptr: CheckKind = checkKind({
   name: 'ptr',
@@ -28,7 +29,7 @@ export const ptr: CheckKind = checkKind({
   parameters: {
     names: optional(
       several(domainName),
-      ['kubernetes.default.svc.cluster.local.'],
+      [KNOWN_NAME],
       'services, or pods by their names in a headless service',
     ),
   },
@@ -60,26 +61,19 @@ async function compare(
   for (const type of [TYPE.A, TYPE.AAAA])
     addresses.push(...dataOfAnswer(await ask(name, type), type));
   if (addresses.length === 0)
-    return {
-      state: 'failed',
-      text: `${name}: ${outcome(asked[0]!, TYPE.A)}, so there is no address to look up`,
-    };
+    return failed(`${name}: ${outcome(asked[0]!, TYPE.A)}, so there is no address to look up`);
   // A few addresses are enough to check a large service.
   for (const address of addresses.slice(0, 4)) {
     const type = address.includes(':') ? TYPE.AAAA : TYPE.A;
     const reverse = nameOfAddress(parseAddress(address)!);
     const result = await ask(reverse, TYPE.PTR);
     const back = dataOfAnswer(result, TYPE.PTR);
-    if (back.length === 0)
-      return { state: 'failed', text: `${address} has no name: ${outcome(result, TYPE.PTR)}` };
+    if (back.length === 0) return failed(`${address} has no name: ${outcome(result, TYPE.PTR)}`);
     let agrees = false;
     for (const each of back.slice(0, 4))
       agrees ||= each === name || dataOfAnswer(await ask(each, type), type).includes(address);
     if (!agrees)
-      return {
-        state: 'failed',
-        text: `${address} is called ${brief(back)}, which does not have that address`,
-      };
+      return failed(`${address} is called ${brief(back)}, which does not have that address`);
   }
   return { state: 'ok', text: `${name} ${brief(addresses)} and back` };
 }

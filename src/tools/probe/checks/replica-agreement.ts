@@ -2,7 +2,7 @@
  * Checks that all replicas give the same answer. A replica that has lost its API server watch or has another
  * configuration does not.
  */
-import { TYPE, typeName } from '../../../server/wire/iana.ts';
+import { typeName } from '../../../server/wire/iana.ts';
 import {
   askOne,
   brief,
@@ -13,21 +13,13 @@ import {
   serverText,
 } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import { optional } from '../../../server/kube/manifests/yaml-shape.ts';
-import { domainName, several, recordType } from '../parameters.ts';
+import { askedType, comparedNames } from '../parameters.ts';
 
 export const replicaAgreement: CheckKind = checkKind({
   name: 'replica-agreement',
   summary: 'all replicas give the same answer',
   needs: 'replicas',
-  parameters: {
-    names: optional(
-      several(domainName),
-      ['kubernetes.default.svc.cluster.local.'],
-      'names to compare',
-    ),
-    type: optional(recordType, TYPE.A, 'type of records'),
-  },
+  parameters: { names: comparedNames, type: askedType },
   async run({ names, type }, context) {
     const found: Observation[] = [];
     for (const name of names) {

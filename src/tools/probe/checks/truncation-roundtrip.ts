@@ -2,12 +2,13 @@
  * Checks that a large answer is truncated over UDP without EDNS but complete over TCP, where clients retry (RFC 7766
  * section 5).
  */
-import { FLAG, TYPE } from '../../../server/wire/iana.ts';
+import { FLAG } from '../../../server/wire/iana.ts';
 import {
   allServers,
   askOne,
   brief,
   dataOfAnswer,
+  failed,
   observe,
   outcome,
   question,
@@ -15,8 +16,8 @@ import {
 } from '../probe-queries.ts';
 import { checkKind, type ProbeContext, type Observation, type CheckKind } from '../check.ts';
 import type { ProbeServer } from '../network.ts';
-import { optional, required } from '../../../server/kube/manifests/yaml-shape.ts';
-import { domainName, recordType } from '../parameters.ts';
+import { required } from '../../../server/kube/manifests/yaml-shape.ts';
+import { askedType, domainName } from '../parameters.ts';
 
 export const truncationRoundtrip: CheckKind = checkKind({
   name: 'truncation-roundtrip',
@@ -27,7 +28,7 @@ export const truncationRoundtrip: CheckKind = checkKind({
       domainName,
       'a name with a large answer, such as a headless service with many pods',
     ),
-    type: optional(recordType, TYPE.A, 'type of records'),
+    type: askedType,
   },
   run({ name, type }, context) {
     return Promise.all(allServers(context).map((server) => oneTrip(server, name, type, context)));
@@ -44,13 +45,13 @@ async function oneTrip(
   const asked = question(name, type);
   const small = await askOne(context, server, asked);
   const { reply } = small;
-  if (reply === null)
-    return observe(target, [small], { state: 'failed', text: `${name}: ${outcome(small, type)}` });
+  if (reply === null) return observe(target, [small], failed(`${name}: ${outcome(small, type)}`));
   if (small.size > 512)
-    return observe(target, [small], {
-      state: 'failed',
-      text: `${name}: ${small.size} bytes over UDP for a client that accepts 512`,
-    });
+    return observe(
+      target,
+      [small],
+      failed(`${name}: ${small.size} bytes over UDP for a client that accepts 512`),
+    );
   const whole = await askOne(context, server, asked, { protocol: 'tcp' });
   const both = [small, whole];
   const data = dataOfAnswer(whole, type);

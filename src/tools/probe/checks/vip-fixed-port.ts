@@ -3,19 +3,18 @@
  * same place as the previous one. Nothing else reveals conntrack entries for a deleted server, or those created while
  * the service had no endpoints.
  */
-import { TYPE } from '../../../server/wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
-import { domainName, recordType } from '../parameters.ts';
+import { askedName, askedType } from '../parameters.ts';
 
 export const vipFixedPort: CheckKind = checkKind({
   name: 'vip-fixed-port',
   summary: 'the service address answers queries from one source port in every round',
   needs: 'vip',
   parameters: {
-    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
-    type: optional(recordType, TYPE.A, 'type of records'),
+    name: askedName,
+    type: askedType,
     sourcePort: optional(whole(1024, 65_535), 45_353, 'source port of the queries'),
   },
   async run({ name, type, sourcePort }, context) {

@@ -1,18 +1,17 @@
 /** Queries the service address from new source ports, so that each query creates a conntrack entry. */
-import { TYPE } from '../../../server/wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../probe-queries.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import type { ProbeResult } from '../network.ts';
 import { optional, whole } from '../../../server/kube/manifests/yaml-shape.ts';
-import { domainName, recordType } from '../parameters.ts';
+import { askedName, askedType } from '../parameters.ts';
 
 export const vipFreshPort: CheckKind = checkKind({
   name: 'vip-fresh-port',
   summary: 'the service address answers queries from fresh source ports',
   needs: 'vip',
   parameters: {
-    name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
-    type: optional(recordType, TYPE.A, 'type of records'),
+    name: askedName,
+    type: askedType,
     queries: optional(whole(1, 100), 3, 'number of queries, one after the other'),
   },
   async run({ name, type, queries }, context) {

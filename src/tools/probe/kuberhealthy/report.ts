@@ -9,16 +9,13 @@ import type { CheckResult } from '../round.ts';
 import type { ReportingAddress } from './reporting-address.ts';
 import type { KuberhealthyRun } from './run.ts';
 
-/** The body of a report. */
 export interface KuberhealthyReport {
   readonly OK: boolean;
   /** Empty if OK, otherwise a list without blank strings. Both versions reject anything else. */
   readonly Errors: readonly string[];
 }
 
-/** The outcome of reporting. */
 export type Reported =
-  /** The report was accepted. */
   | { readonly kind: 'taken'; readonly by: ReportingAddress }
   /**
    * The run is over, because it timed out (410) or another run has started (400 with that message). The check itself is
@@ -27,7 +24,6 @@ export type Reported =
   | { readonly kind: 'late' }
   /** Kuberhealthy rejected the report, and would do so again. */
   | { readonly kind: 'refused'; readonly text: string }
-  /** The report could not be delivered. */
   | { readonly kind: 'failed'; readonly text: string };
 
 /** Errors become metric labels, so there should be few, and they should be short. */

@@ -26,7 +26,6 @@ export interface ResolutionCheck {
   readonly labels: string | null;
   /** `''`: all namespaces. */
   readonly namespace: string;
-  /** Remarks as text. */
   readonly remarks: readonly string[];
 }
 
