@@ -10,7 +10,6 @@ export type LintSeverity = 'error' | 'warning' | 'note';
 /** All severities, worst first. */
 export const severities: readonly LintSeverity[] = ['error', 'warning', 'note'];
 
-/** True if `severity` is `least` or worse. */
 export function atLeast(severity: LintSeverity, least: LintSeverity): boolean {
   return severities.indexOf(severity) <= severities.indexOf(least);
 }

@@ -20,7 +20,6 @@ import { helmCorefile } from './helm-values.ts';
 import { SourceText, type LineOrigin } from './source-text.ts';
 import type { LintObject } from './subject.ts';
 
-/** A text to parse as a Corefile. */
 export interface CorefileInput {
   readonly source: SourceText;
   readonly object: LintObject | null;
@@ -34,7 +33,6 @@ export interface FragmentInput extends CorefileInput {
   readonly name: string;
 }
 
-/** The content of all files. */
 export interface Inputs {
   readonly corefiles: readonly CorefileInput[];
   readonly fragments: readonly FragmentInput[];

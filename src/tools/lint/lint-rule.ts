@@ -85,7 +85,6 @@ export function blockRule(
   };
 }
 
-/** A rule that examines Corefiles one by one. */
 export function corefileRule(
   head: Head & { find(corefile: LintedCorefile, tell: Tell, subject: Subject): void },
 ): LintRule {

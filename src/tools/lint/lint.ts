@@ -15,11 +15,9 @@ import { Suppressions } from './suppressions.ts';
 import { isOfCore, targetOfChart, targetOfImage, type LintTarget } from './target.ts';
 import { containersOf } from './workload.ts';
 
-/** The input and the options of a run. */
 export interface LintParts {
   readonly given: GatheredFiles;
   readonly plugins: KnownPlugins;
-  /** The rules to run. */
   readonly rules: readonly LintRule[];
   /**
    * All existing rules, which default to `rules`. Suppression comments may mention any of them, and a file that is only
@@ -36,7 +34,6 @@ export interface LintParts {
   readonly progress?: (text: () => string) => void;
 }
 
-/** The result of a run. */
 export interface LintReport {
   /** In the order of files and lines. */
   readonly findings: readonly LintFinding[];
@@ -47,7 +44,6 @@ export interface LintReport {
   readonly target: LintTarget | null;
   /** The number of findings that comments suppressed. */
   readonly suppressed: number;
-  /** The parsed input. */
   readonly subject: Subject;
 }
 
@@ -376,7 +372,6 @@ function linesOf({ at, block }: Pick<Directive, 'at' | 'block'>): readonly Place
   return [at.place, ...inner];
 }
 
-/** The length of the word at this column. */
 function wordAt(line: string | null, column: number): number {
   return /^[^\s{},]*/.exec((line ?? '').slice(column - 1, column + 80))![0].length;
 }

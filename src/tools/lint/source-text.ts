@@ -19,7 +19,6 @@ export interface LineOrigin {
 export class SourceText {
   /** Identifies the text in places; unique. */
   readonly label: string;
-  /** The file that contains it. */
   readonly file: string;
   /** The part of the file, or null for the whole file. */
   readonly within: string | null;

@@ -33,7 +33,6 @@ export interface LintObject {
   readonly namespace: string;
   readonly name: string;
   readonly value: JsonObject;
-  /** The place of the value at `path`. */
   place(path: DocumentPath): Place;
 }
 
@@ -48,7 +47,6 @@ export type GivenOptions<S extends Syntax> = Occurrence<S['args'], S['properties
 
 export type AnyUse = DirectiveUse<Syntax<Positions, Properties>>;
 
-/** The kind of server that a Corefile is for. */
 export type CorefileRole = 'server' | 'node-cache';
 
 /** One Corefile with all that it imports. */

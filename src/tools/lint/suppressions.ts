@@ -4,7 +4,6 @@
  */
 import type { LintFinding } from './finding.ts';
 
-/** One suppression comment. */
 interface Suppression {
   readonly file: string;
   readonly line: number;
@@ -16,7 +15,6 @@ interface Suppression {
   used: boolean;
 }
 
-/** The suppression comments of all files. */
 export class Suppressions {
   readonly #all: readonly Suppression[];
   readonly #known: ReadonlySet<string>;

@@ -10,7 +10,6 @@ import {
 import type { ProbeResult, ProbeServer } from '../../probe/network.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 
-/** The replies of one upstream. */
 export interface UpstreamReplies {
   readonly server: ProbeServer;
   /** Over UDP, with EDNS and 1232 bytes. */
