@@ -1,10 +1,9 @@
 /** Lookups in a pod, by real programs, by resolver models, or by the same models in virtual time. */
-import { seededRandom } from '../../server/base/random.ts';
 import type { ImpliedPod } from '../../server/kube/manifests/pods.ts';
 import type { Script } from '../resolver/answers-file.ts';
 import { findClient } from '../resolver/clients.ts';
 import { makeReport, type QueryDocument, type TraceDocument } from '../resolver/trace-document.ts';
-import { planLookup, type LookupPlan } from '../resolver/run-lookup.ts';
+import { planOnce } from '../resolver/run-lookup.ts';
 import { RECORDS_SHOWN, type PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
 import { podFiles } from './pod-files.ts';
@@ -143,10 +142,9 @@ export async function planned(
 ): Promise<Looked> {
   const isGetent = client === GETENT;
   const files = podFiles(pod, { clusterDns: CLUSTER_DNS, nodeResolvConf });
-  const plan: LookupPlan = {
+  const plan = {
     client: findClient(isGetent ? 'glibc' : client)!,
     name,
-    families: [4, 6],
     addrConfig: isGetent,
     settings: {
       resolvConf: files['/etc/resolv.conf']!,
@@ -157,14 +155,11 @@ export async function planned(
       host: {
         hostname: pod.name,
         addresses: [...pod.ips, ...(ipv6 ? ['fd00:244::4'] : [])],
-        loopback: [4, 6],
+        loopback: [4, 6] as const,
       },
     },
-    repeat: 1,
-    limitMs: 600_000,
   };
-  const run = await planLookup(plan, script, seededRandom(1));
-  const report = makeReport(run, [], { startedAt: null, from: null, assumed: null });
+  const report = makeReport(await planOnce(plan, script));
   return lookedOf(report, isGetent ? 'glibc' : client);
 }
 

@@ -1,11 +1,10 @@
 /** The queries in a load test, which are those that clients send for a list of names, in order. */
-import { seededRandom } from '../../server/base/random.ts';
 import { Problem } from '../../server/base/problem.ts';
+import { parseAnswerSpec } from '../resolver/answer-spec.ts';
 import { emptyScript } from '../resolver/answers-file.ts';
 import type { Client, Settings } from '../resolver/client.ts';
 import { queryBytes } from '../resolver/query-bytes.ts';
-import { sameName, type ClientReply } from '../resolver/reply.ts';
-import { planLookup, type StartServer } from '../resolver/run-lookup.ts';
+import { planOnce } from '../resolver/run-lookup.ts';
 import { typeNumber } from '../../server/wire/iana.ts';
 import { NameError, parseName } from '../../server/wire/name.ts';
 import { makeQuery, Query } from '../../server/transport/query.ts';
@@ -83,43 +82,15 @@ export async function loadQueries(
 }
 
 async function walkOf(name: string, client: Client, settings: Settings): Promise<readonly Query[]> {
-  const absolute = name.endsWith('.') ? name : `${name}.`;
-  const start: StartServer = async () => ({
-    answer: async (query) =>
-      replyTo(query.name, query.type, query.id, sameName(query.name, absolute)),
-    stop: async () => undefined,
-  });
-  const plan = {
-    client,
-    name,
-    families: [4, 6] as const,
-    addrConfig: false,
-    settings,
-    repeat: 1,
-    limitMs: LIMIT_MS,
-  };
-  const { trace } = await planLookup(plan, { ...emptyScript, delayMs: 1 }, seededRandom(1), start);
+  const there = name.endsWith('.') ? name : `${name}.`;
+  const answers = [parseAnswerSpec('192.0.2.1 2001:db8::1', name)];
+  const rules = [{ server: null, name: there, type: '*', answers }];
+  const script = { ...emptyScript, rules, delayMs: 1 };
+  const { trace } = await planOnce({ client, name, settings, limitMs: LIMIT_MS }, script);
   return trace.exchanges.map((sent) => {
     const bytes = queryBytes({ ...sent, id: 0 });
     const query = new Query();
     query.read(bytes, 0, bytes.length);
     return query.keep();
   });
-}
-
-function replyTo(name: string, type: string, id: number, there: boolean): ClientReply {
-  const data = type === 'A' ? '192.0.2.1' : '2001:db8::1';
-  return {
-    id,
-    name,
-    type,
-    rcode: there ? 'NOERROR' : 'NXDOMAIN',
-    authoritative: false,
-    recursionAvailable: true,
-    truncated: false,
-    answer: there ? [{ name, type, ttl: 30, data }] : [],
-    negativeTtl: there ? null : 30,
-    opt: true,
-    size: 100,
-  };
 }

@@ -11,14 +11,17 @@ import type { ModelContext } from './client.ts';
 import type { GlibcTraits } from './glibc-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
-/** The replies in order of arrival, or the failure's errno. */
+/** The usable replies in order of arrival. */
+interface GlibcAnswers {
+  readonly first: ClientReply | null;
+  readonly second: ClientReply | null;
+  /** True if glibc has given up on the second reply. */
+  readonly late: boolean;
+}
+
+/** The replies, or the failure's errno. */
 export type GlibcReplies =
-  | {
-      readonly ok: true;
-      readonly first: ClientReply | null;
-      readonly second: ClientReply | null;
-      readonly late: boolean;
-    }
+  | ({ readonly ok: true } & GlibcAnswers)
   | {
       readonly ok: false;
       readonly errno: 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH';
@@ -29,14 +32,17 @@ export type GlibcReplies =
 
 /** The result of one attempt at one server. */
 type GlibcAttempt =
-  | {
-      readonly kind: 'answers';
-      readonly first: ClientReply | null;
-      readonly second: ClientReply | null;
-      readonly late: boolean;
-    }
+  | ({ readonly kind: 'answers' } & GlibcAnswers)
   | { readonly kind: 'truncated' }
   | { readonly kind: 'next'; readonly fault: Fault | null };
+
+function answers(
+  first: ClientReply | null,
+  second: ClientReply | null = null,
+  late = false,
+): GlibcAttempt {
+  return { kind: 'answers', first, second, late };
+}
 
 const nothing: GlibcAttempt = { kind: 'next', fault: null };
 
@@ -146,7 +152,7 @@ export class GlibcTransport {
           halfFrom,
           `glibc does not wait longer for the other half and returns its result. ${cite('glibc-half')}`,
         );
-        return { kind: 'answers', first: round.first, second: null, late: true };
+        return answers(round.first, null, true);
       }
     }
   }
@@ -180,7 +186,7 @@ export class GlibcTransport {
             // The other question has been answered. Its reply is used alone or, if it is also an error, the next
             // attempt follows.
             if (round.first === null) return nothing;
-            return { kind: 'answers', first: round.first, second: null, late: false };
+            return answers(round.first);
           }
           if (round.size === 2 && (!this.#serial || this.#traits.waitsForUnsent)) {
             round.close(reply, null, exchange);
@@ -196,7 +202,7 @@ export class GlibcTransport {
       }
       round.close(reply, reply, exchange);
       if (round.closed === round.size) {
-        return { kind: 'answers', first: round.first, second: round.second, late: false };
+        return answers(round.first, round.second);
       }
       if (this.#serial) {
         if (this.#reopen) {
@@ -231,12 +237,7 @@ export class GlibcTransport {
         if (replies.length === 0) this.#firstRcode = arrival.reply.rcode;
         replies.push(arrival.reply);
       }
-      return {
-        kind: 'answers',
-        first: replies[0] ?? null,
-        second: replies[1] ?? null,
-        late: false,
-      };
+      return answers(replies[0] ?? null, replies[1]);
     } finally {
       connection.close();
     }

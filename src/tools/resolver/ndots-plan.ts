@@ -1,12 +1,11 @@
 /**
  * Computes how much a client's names would save with a lower `ndots` or a trailing dot, and which names would break.
  */
-import { seededRandom } from '../../server/base/random.ts';
 import type { Script } from './answers-file.ts';
 import { countDots, type Client, type AddressFamily, type Settings } from './client.ts';
 import { totalsOf } from './trace-document.ts';
 import { withNdots } from './resolv-conf.ts';
-import { planLookup, type StartServer } from './run-lookup.ts';
+import { planOnce, type StartServer } from './run-lookup.ts';
 
 /** A name as applications write it, with a model of the network in which it was looked up. */
 export interface AskedName {
@@ -60,9 +59,6 @@ export interface ClientPlan {
   /** Sorted by savings, largest first. */
   readonly dotted: readonly DottedName[];
 }
-
-/** Time limit for a lookup, in milliseconds of virtual time. */
-const LIMIT_MS = 600_000;
 
 /**
  * Plans each name up to three times: with the current ndots, with one below its number of dots, and with a trailing
@@ -131,16 +127,7 @@ async function costOf(
   name: string,
   start: StartServer | undefined,
 ): Promise<NameCost> {
-  const plan = {
-    client,
-    name,
-    families,
-    addrConfig: false,
-    settings,
-    repeat: 1,
-    limitMs: LIMIT_MS,
-  };
-  const run = await planLookup(plan, script, seededRandom(1), start);
+  const run = await planOnce({ client, name, families, settings }, script, start);
   const found = run.results[0]!.found;
   const ok = found.failure === null;
   return {

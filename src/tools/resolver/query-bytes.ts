@@ -2,7 +2,7 @@
 import type { QueryToSend } from './network.ts';
 import type { Rcode, ClientReply, ReplyRecord } from './reply.ts';
 import { FLAG, OPTION, rcodeName, typeName, typeNumber } from '../../server/wire/iana.ts';
-import { readMessage, writeMessage, type DnsRecord } from '../../server/wire/message.ts';
+import { readMessage, writeQuery, type DnsRecord } from '../../server/wire/message.ts';
 import { printData } from '../../server/wire/print.ts';
 
 /** A fixed client cookie. Cookies in replies are not checked here. */
@@ -11,14 +11,11 @@ const clientCookie = Uint8Array.of(110, 100, 111, 116, 115, 0, 0, 1);
 /** Encodes one question, with RD set. */
 export function queryBytes(query: QueryToSend): Uint8Array {
   const cookie = { code: OPTION.COOKIE, data: clientCookie };
-  return writeMessage({
+  return writeQuery({
     id: query.id,
+    name: query.name,
+    type: typeNumber(query.type) ?? 1,
     flags: FLAG.RD | (query.ad ? FLAG.AD : 0),
-    rcode: 0,
-    question: [{ name: query.name, type: typeNumber(query.type) ?? 1, class: 1 }],
-    answer: [],
-    authority: [],
-    additional: [],
     edns:
       query.edns === null
         ? null

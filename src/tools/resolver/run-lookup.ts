@@ -4,7 +4,7 @@
  */
 import { printSpan } from '../../server/base/elapsed.ts';
 import type { Clock } from '../../server/base/clock.ts';
-import type { Random } from '../../server/base/random.ts';
+import { seededRandom, type Random } from '../../server/base/random.ts';
 import { VirtualClock } from '../../server/base/virtual-clock.ts';
 import type { Script } from './answers-file.ts';
 import type { Client, AddressFamily, LookupOutcome, Settings } from './client.ts';
@@ -116,4 +116,17 @@ export async function planLookup(
   } finally {
     await server?.stop();
   }
+}
+
+/** The time limit of `planOnce`, in milliseconds of virtual time. */
+const ONCE_MS = 600_000;
+
+/** Plans a single lookup, by default for both families. The same plan always has the same result. */
+export function planOnce(
+  plan: Pick<LookupPlan, 'client' | 'name' | 'settings'> & Partial<LookupPlan>,
+  script: Script,
+  start?: StartServer,
+): Promise<LookupRun> {
+  const usual = { families: [4, 6], addrConfig: false, repeat: 1, limitMs: ONCE_MS } as const;
+  return planLookup({ ...usual, ...plan }, script, seededRandom(1), start);
 }

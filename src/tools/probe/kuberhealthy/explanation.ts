@@ -2,11 +2,13 @@
  * Explains why one client resolves a reporting host while another does not. Runs the client models on this pod's files
  * without sending anything.
  */
-import { seededRandom } from '../../../server/base/random.ts';
 import { emptyScript } from '../../resolver/answers-file.ts';
 import type { Settings } from '../../resolver/client.ts';
 import { findClient } from '../../resolver/clients.ts';
-import { planLookup } from '../../resolver/run-lookup.ts';
+import { planOnce } from '../../resolver/run-lookup.ts';
+
+/** Time limit for a lookup, in milliseconds of virtual time. */
+const LIMIT_MS = 120_000;
 
 /** The clients that matter in checker pods, by their familiar names. */
 const asked = [
@@ -24,17 +26,9 @@ const asked = [
 export async function explainHost(name: string, settings: Settings): Promise<readonly string[]> {
   const lines: string[] = [];
   for (const [label, env, title] of asked) {
-    const client = findClient(label)!;
-    const plan = {
-      client,
-      name,
-      families: [4, 6] as const,
-      addrConfig: false,
-      settings: { ...settings, env: { ...settings.env, ...env } },
-      repeat: 1,
-      limitMs: 120_000,
-    };
-    const { results, trace } = await planLookup(plan, emptyScript, seededRandom(1));
+    const own = { ...settings, env: { ...settings.env, ...env } };
+    const plan = { client: findClient(label)!, name, settings: own, limitMs: LIMIT_MS };
+    const { results, trace } = await planOnce(plan, emptyScript);
     const { addresses, failure } = results[0]!.found;
     const queries = trace.exchanges.length;
     const how = queries === 0 ? 'without asking a server' : `after ${queries} queries`;
