@@ -23,12 +23,51 @@ interface NftWords {
   readonly mark: string;
 }
 
-/** Commands in the order that nft requires, with chains before rules and both before elements. */
-interface NftCommands {
-  readonly chains: string[];
-  readonly rules: string[];
-  readonly elements: string[];
+/** Commands for the table, in the order that nft requires: chains before rules, and both before elements. */
+class NftTable {
   readonly words: NftWords;
+  readonly #chains: string[] = [];
+  readonly #rules: string[] = [];
+  readonly #elements = new Set<string>();
+
+  constructor(words: NftWords) {
+    this.words = words;
+  }
+
+  chain(name: string, rest = ''): void {
+    this.#chains.push(`add chain ${this.words.ip} kube-proxy ${name}${rest}`);
+  }
+
+  rule(of: string, rule: string, comment = ''): void {
+    this.#rules.push(`add rule ${this.words.ip} kube-proxy ${of} ${rule}${commentText(comment)}`);
+  }
+
+  add(kind: 'set' | 'map', name: string, rest: string): void {
+    this.#chains.push(`add ${kind} ${this.words.ip} kube-proxy ${name} { ${rest} }`);
+  }
+
+  element(of: string, key: string, value = '', comment = ''): void {
+    const inner = `${key}${commentText(comment)}${value === '' ? '' : ` : ${value}`}`;
+    this.#elements.add(`add element ${this.words.ip} kube-proxy ${of} { ${inner} }`);
+  }
+
+  /** Returns the commands as a single transaction that replaces the whole table. */
+  get text(): string {
+    const table = `table ${this.words.ip} kube-proxy`;
+    return [
+      `add ${table}`,
+      `delete ${table}`,
+      `add ${table} { comment "rules for kube-proxy" ; }`,
+      ...this.#chains,
+      ...this.#rules,
+      ...this.#elements,
+      '',
+    ].join('\n');
+  }
+}
+
+function commentText(comment: string): string {
+  return comment === '' ? '' : ` comment "${comment}"`;
 }
 
 /** Types of map keys, which consist of address, protocol and port, or only the last two. */
@@ -43,19 +82,10 @@ export function nftablesRules(state: ClusterState, options: ProxyOptions): strin
     notLocalhost: isIPv4 ? 'ip daddr != 127.0.0.0/8' : 'ip6 daddr != ::1',
     mark: `mark set mark or ${masqueradeMark(options.masqueradeBit)}`,
   };
-  const commands: NftCommands = { chains: [], rules: [], elements: [], words };
-  writeTop(commands, options);
-  for (const traffic of trafficOf(state, options)) writePort(traffic, options, commands);
-  const table = `table ${words.ip} kube-proxy`;
-  return [
-    `add ${table}`,
-    `delete ${table}`,
-    `add ${table} { comment "rules for kube-proxy" ; }`,
-    ...commands.chains,
-    ...commands.rules,
-    ...new Set(commands.elements),
-    '',
-  ].join('\n');
+  const table = new NftTable(words);
+  writeTop(table, options);
+  for (const traffic of trafficOf(state, options)) writePort(traffic, options, table);
+  return table.text;
 }
 
 /** Chain, type, hook, priority (dnat -100, snat 100, filter 0). */
@@ -85,143 +115,105 @@ const jumps = [
   ['filter-output', 'ct state new ', 'cluster-ips-check'],
 ] as const;
 
-function addChain(commands: NftCommands, name: string, rest = ''): void {
-  commands.chains.push(`add chain ${commands.words.ip} kube-proxy ${name}${rest}`);
-}
-
-function addRule(commands: NftCommands, of: string, rule: string, comment = ''): void {
-  const commentText = comment === '' ? '' : ` comment "${comment}"`;
-  commands.rules.push(`add rule ${commands.words.ip} kube-proxy ${of} ${rule}${commentText}`);
-}
-
-function addTable(commands: NftCommands, kind: 'set' | 'map', name: string, rest: string): void {
-  commands.chains.push(`add ${kind} ${commands.words.ip} kube-proxy ${name} { ${rest} }`);
-}
-
-function addElement(
-  commands: NftCommands,
-  of: string,
-  key: string,
-  value = '',
-  comment = '',
-): void {
-  const commentText = comment === '' ? '' : ` comment "${comment}"`;
-  const verdict = value === '' ? '' : ` : ${value}`;
-  commands.elements.push(
-    `add element ${commands.words.ip} kube-proxy ${of} { ${key}${commentText}${verdict} }`,
-  );
-}
-
-function writeTop(commands: NftCommands, options: ProxyOptions): void {
-  const { ip, type, notLocalhost, mark } = commands.words;
+function writeTop(table: NftTable, options: ProxyOptions): void {
+  const { ip, type, notLocalhost, mark } = table.words;
   const bit = masqueradeMark(options.masqueradeBit);
   const verdicts = `type ${type} . ${portType} : verdict`;
   for (const [name, kind, hook, priority] of baseChains) {
-    addChain(commands, name, ` { type ${kind} hook ${hook} priority ${priority} ; }`);
+    table.chain(name, ` { type ${kind} hook ${hook} priority ${priority} ; }`);
   }
-  for (const name of new Set(jumps.map(([, , to]) => to))) addChain(commands, name);
-  addChain(
-    commands,
+  for (const name of new Set(jumps.map(([, , to]) => to))) table.chain(name);
+  table.chain(
     'reject-chain',
     ' { comment "helper for @no-endpoint-services / @no-endpoint-nodeports" ; }',
   );
-  const table = (kind: 'set' | 'map', name: string, rest: string, comment: string): void => {
-    addTable(commands, kind, name, `${rest} ; comment "${comment}" ;`);
+  const addAll = (kind: 'set' | 'map', name: string, rest: string, comment: string): void => {
+    table.add(kind, name, `${rest} ; comment "${comment}" ;`);
   };
-  table(
+  addAll(
     'set',
     'hairpin-connections',
     `type ${type} . ${type} . ${portType}`,
     'service hairpin connections',
   );
-  table('set', 'cluster-ips', `type ${type}`, 'Active ClusterIPs');
+  addAll('set', 'cluster-ips', `type ${type}`, 'Active ClusterIPs');
   if (options.nodePortIPs !== null) {
-    table('set', 'nodeport-ips', `type ${type}`, 'IPs that accept NodePort traffic');
-    for (const each of options.nodePortIPs) addElement(commands, 'nodeport-ips', each);
+    addAll('set', 'nodeport-ips', `type ${type}`, 'IPs that accept NodePort traffic');
+    for (const each of options.nodePortIPs) table.element('nodeport-ips', each);
   }
-  table(
+  addAll(
     'map',
     'no-endpoint-services',
     verdicts,
     'vmap to drop or reject packets to services with no endpoints',
   );
-  table(
+  addAll(
     'map',
     'no-endpoint-nodeports',
     `type ${portType} : verdict`,
     'vmap to drop or reject packets to service nodeports with no endpoints',
   );
-  table(
+  addAll(
     'map',
     'firewall-ips',
     verdicts,
     'destinations that are subject to LoadBalancerSourceRanges',
   );
-  table('map', 'service-ips', verdicts, 'ClusterIP, ExternalIP and LoadBalancer IP traffic');
-  table('map', 'service-nodeports', `type ${portType} : verdict`, 'NodePort traffic');
+  addAll('map', 'service-ips', verdicts, 'ClusterIP, ExternalIP and LoadBalancer IP traffic');
+  addAll('map', 'service-nodeports', `type ${portType} : verdict`, 'NodePort traffic');
 
-  for (const [from, condition, to] of jumps) addRule(commands, from, `${condition}jump ${to}`);
-  addRule(
-    commands,
+  for (const [from, condition, to] of jumps) table.rule(from, `${condition}jump ${to}`);
+  table.rule(
     'masquerading',
     `mark and ${bit} != 0 mark set mark xor ${bit} masquerade fully-random`,
   );
-  addRule(
-    commands,
+  table.rule(
     'masquerading',
     `ct status dnat ${ip} saddr . ${ip} daddr . meta l4proto . th dport @hairpin-connections masquerade fully-random`,
   );
-  addRule(
-    commands,
+  table.rule(
     'cluster-ips-check',
     `${ip} daddr @cluster-ips reject`,
     'Reject traffic to invalid ports of ClusterIPs',
   );
-  addRule(commands, 'reject-chain', 'reject');
+  table.rule('reject-chain', 'reject');
   const by = `${ip} daddr . meta l4proto . th dport vmap @`;
-  addRule(commands, 'service-endpoints-check', `${by}no-endpoint-services`);
+  table.rule('service-endpoints-check', `${by}no-endpoint-services`);
   const ofNode = options.nodePortIPs === null ? notLocalhost : `${ip} daddr @nodeport-ips`;
-  addRule(
-    commands,
+  table.rule(
     'nodeport-endpoints-check',
     `${ofNode} meta l4proto . th dport vmap @no-endpoint-nodeports`,
   );
-  addRule(commands, 'firewall-check', `${by}firewall-ips`);
+  table.rule('firewall-check', `${by}firewall-ips`);
   if (options.masqueradeAll) {
-    addRule(
-      commands,
-      'services',
-      `${ip} daddr @cluster-ips ${mark}`,
-      'masquerade all clusterIP traffic',
-    );
+    table.rule('services', `${ip} daddr @cluster-ips ${mark}`, 'masquerade all clusterIP traffic');
   } else if (options.clusterCIDR !== null) {
-    addRule(
-      commands,
+    table.rule(
       'services',
       `${ip} daddr @cluster-ips ${ip} saddr != ${options.clusterCIDR} ${mark}`,
       'masquerade clusterIP traffic from outside cluster',
     );
   }
-  addRule(commands, 'services', `${by}service-ips`);
+  table.rule('services', `${by}service-ips`);
   const local = options.nodePortIPs === null ? `fib daddr type local ${ofNode}` : ofNode;
-  addRule(commands, 'services', `${local} meta l4proto . th dport vmap @service-nodeports`);
+  table.rule('services', `${local} meta l4proto . th dport vmap @service-nodeports`);
 }
 
-function writePort(traffic: Traffic, options: ProxyOptions, commands: NftCommands): void {
+function writePort(traffic: Traffic, options: ProxyOptions, table: NftTable): void {
   const { port, cluster, local } = traffic;
   const chains = nftablesChains(port);
-  writeElements(traffic, chains, commands);
-  if (traffic.external) writeOutside(traffic, chains, options, commands);
-  if (hasFirewall(traffic)) writeFirewall(traffic, chains, commands);
-  if (port.affinitySeconds !== null) writeAffinity(traffic, commands);
+  writeElements(traffic, chains, table);
+  if (traffic.external) writeOutside(traffic, chains, options, table);
+  if (hasFirewall(traffic)) writeFirewall(traffic, chains, table);
+  if (port.affinitySeconds !== null) writeAffinity(traffic, table);
   for (const [from, endpoints] of [
     [chains.cluster, cluster],
     [chains.local, local],
   ] as const) {
     if (endpoints.length === 0) continue;
-    addChain(commands, from);
-    if (port.affinitySeconds === null) writeChoice(traffic, from, endpoints, commands);
-    else writeStickyChoice(traffic, from, endpoints, commands);
+    table.chain(from);
+    if (port.affinitySeconds === null) writeChoice(traffic, from, endpoints, table);
+    else writeStickyChoice(traffic, from, endpoints, table);
   }
 }
 
@@ -229,49 +221,37 @@ function hasFirewall({ port }: Traffic): boolean {
   return port.loadBalancerIPs.length > 0 && port.sourceRanges.length > 0;
 }
 
-function writeElements(traffic: Traffic, chains: PortChains, commands: NftCommands): void {
+function writeElements(traffic: Traffic, chains: PortChains, table: NftTable): void {
   const { port, any, refusedInside, refusedOutside, reachable } = traffic;
   const verdict = (how: FilterRefusal): string => (how === 'reject' ? 'goto reject-chain' : how);
   const key = (address: string): string => `${address} . ${port.protocol} . ${port.port}`;
   for (const { ip, port: number, node } of reachable) {
     if (node === '' || node !== traffic.node) continue;
-    addElement(commands, 'hairpin-connections', `${ip} . ${ip} . ${port.protocol} . ${number}`);
+    table.element('hairpin-connections', `${ip} . ${ip} . ${port.protocol} . ${number}`);
   }
-  addElement(commands, 'cluster-ips', port.clusterIP);
+  table.element('cluster-ips', port.clusterIP);
   if (refusedInside === null) {
     const target = port.internalPolicyLocal ? chains.local : chains.cluster;
-    addElement(commands, 'service-ips', key(port.clusterIP), `goto ${target}`);
+    table.element('service-ips', key(port.clusterIP), `goto ${target}`);
   } else {
-    addElement(
-      commands,
-      'no-endpoint-services',
-      key(port.clusterIP),
-      verdict(refusedInside),
-      port.name,
-    );
+    table.element('no-endpoint-services', key(port.clusterIP), verdict(refusedInside), port.name);
   }
   for (const address of [...port.externalIPs, ...port.loadBalancerIPs]) {
-    if (any) addElement(commands, 'service-ips', key(address), `goto ${chains.external}`);
+    if (any) table.element('service-ips', key(address), `goto ${chains.external}`);
     if (refusedOutside !== null) {
-      addElement(
-        commands,
-        'no-endpoint-services',
-        key(address),
-        verdict(refusedOutside),
-        port.name,
-      );
+      table.element('no-endpoint-services', key(address), verdict(refusedOutside), port.name);
     }
   }
   if (hasFirewall(traffic)) {
     for (const address of port.loadBalancerIPs) {
-      addElement(commands, 'firewall-ips', key(address), `goto ${chains.firewall}`);
+      table.element('firewall-ips', key(address), `goto ${chains.firewall}`);
     }
   }
   if (port.nodePort === 0) return;
   const nodeKey = `${port.protocol} . ${port.nodePort}`;
-  if (any) addElement(commands, 'service-nodeports', nodeKey, `goto ${chains.external}`);
+  if (any) table.element('service-nodeports', nodeKey, `goto ${chains.external}`);
   if (refusedOutside !== null) {
-    addElement(commands, 'no-endpoint-nodeports', nodeKey, verdict(refusedOutside), port.name);
+    table.element('no-endpoint-nodeports', nodeKey, verdict(refusedOutside), port.name);
   }
 }
 
@@ -279,13 +259,13 @@ function writeOutside(
   { port, refusedOutside }: Traffic,
   chains: PortChains,
   { clusterCIDR }: ProxyOptions,
-  commands: NftCommands,
+  table: NftTable,
 ): void {
-  const { ip, mark } = commands.words;
+  const { ip, mark } = table.words;
   const rule = (text: string, comment = ''): void => {
-    addRule(commands, chains.external, text, comment);
+    table.rule(chains.external, text, comment);
   };
-  addChain(commands, chains.external);
+  table.chain(chains.external);
   if (!port.externalPolicyLocal) rule(mark, 'masquerade');
   else {
     // Pods and the node itself are internal, so the external traffic policy does not apply to them.
@@ -303,27 +283,26 @@ function writeOutside(
 function writeFirewall(
   { port, nodeAllowed }: Traffic,
   { firewall }: PortChains,
-  commands: NftCommands,
+  table: NftTable,
 ): void {
   const allowed = [...port.sourceRanges, ...(nodeAllowed ? port.loadBalancerIPs : [])];
-  addChain(commands, firewall);
-  addRule(commands, firewall, `${commands.words.ip} saddr != { ${allowed.join(' , ')} } drop`);
+  table.chain(firewall);
+  table.rule(firewall, `${table.words.ip} saddr != { ${allowed.join(' , ')} } drop`);
 }
 
 /** Writes a chain for each endpoint that remembers its clients until a timeout. */
-function writeAffinity({ port, reachable }: Traffic, commands: NftCommands): void {
-  const { ip, type } = commands.words;
+function writeAffinity({ port, reachable }: Traffic, table: NftTable): void {
+  const { ip, type } = table.words;
   for (const endpoint of reachable) {
     const { chain, affinity } = nftablesEndpointNames(port, endpoint);
-    addChain(commands, chain);
-    addTable(
-      commands,
+    table.chain(chain);
+    table.add(
       'set',
       affinity,
       `type ${type} ; flags dynamic,timeout ; timeout ${port.affinitySeconds}s ;`,
     );
-    addRule(commands, chain, `update @${affinity} { ${ip} saddr }`);
-    addRule(commands, chain, `meta l4proto ${port.protocol} dnat to ${endpoint.key}`);
+    table.rule(chain, `update @${affinity} { ${ip} saddr }`);
+    table.rule(chain, `meta l4proto ${port.protocol} dnat to ${endpoint.key}`);
   }
 }
 
@@ -331,13 +310,12 @@ function writeChoice(
   { port }: Traffic,
   from: string,
   endpoints: readonly ServiceEndpoint[],
-  commands: NftCommands,
+  table: NftTable,
 ): void {
   const elements = endpoints.map(({ ip, port: number }, at) => `${at} : ${ip} . ${number}`);
-  addRule(
-    commands,
+  table.rule(
     from,
-    `meta l4proto ${port.protocol} dnat ${commands.words.ip} addr . port to numgen random mod ${endpoints.length} map { ${elements.join(' , ')} }`,
+    `meta l4proto ${port.protocol} dnat ${table.words.ip} addr . port to numgen random mod ${endpoints.length} map { ${elements.join(' , ')} }`,
   );
 }
 
@@ -345,12 +323,12 @@ function writeStickyChoice(
   { port }: Traffic,
   from: string,
   endpoints: readonly ServiceEndpoint[],
-  commands: NftCommands,
+  table: NftTable,
 ): void {
   const named = endpoints.map((endpoint) => nftablesEndpointNames(port, endpoint));
   for (const { chain, affinity } of named) {
-    addRule(commands, from, `${commands.words.ip} saddr @${affinity} goto ${chain}`);
+    table.rule(from, `${table.words.ip} saddr @${affinity} goto ${chain}`);
   }
   const elements = named.map(({ chain }, at) => `${at} : goto ${chain}`);
-  addRule(commands, from, `numgen random mod ${endpoints.length} vmap { ${elements.join(' , ')} }`);
+  table.rule(from, `numgen random mod ${endpoints.length} vmap { ${elements.join(' , ')} }`);
 }
