@@ -186,15 +186,7 @@ export const caresReleases: Releases<CaresTraits> = new Releases<CaresTraits>(
     ['1.25.0', { blamesFirst: true }],
     ['1.26.0', { ordersCnames: false }],
     ['1.27.0', { ednsSize: 1232, longestName: 256 }],
-    [
-      '1.28.0',
-      {
-        aliases: 'alone',
-        reader: 3,
-        cutsComments: false,
-        needsSearchList: true,
-      },
-    ],
+    ['1.28.0', { aliases: 'alone', reader: 3, cutsComments: false, needsSearchList: true }],
     ['1.28.1', { needsSearchList: false }],
     ['1.29.0'],
     ['1.30.0'],
@@ -205,14 +197,7 @@ export const caresReleases: Releases<CaresTraits> = new Releases<CaresTraits>(
     ['1.32.3', { tellsBadName: true, tellsRefusal: true, breaksOnSend: true, defersRetries: true }],
     ['1.33.0', { cookies: true }],
     ['1.33.1', { singleLabelGoesOn: true, ndots: 1 }],
-    [
-      '1.34.0',
-      {
-        foldsLocalhost: true,
-        printableOnly: true,
-        closesLast: false,
-      },
-    ],
+    ['1.34.0', { foldsLocalhost: true, printableOnly: true, closesLast: false }],
     ['1.34.1'],
     ['1.34.2'],
     ['1.34.3', { enough: 'ipv4', doubtsEdns: true }],

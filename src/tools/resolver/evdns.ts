@@ -74,13 +74,8 @@ class EvdnsSession implements Session {
           .map((entry) => withoutZone(entry.address)),
       );
     }
-    return new Promise((resolve) =>
-      this.#both(
-        name,
-        families.map((family) => (family === 4 ? 'A' : 'AAAA')),
-        resolve,
-      ),
-    );
+    const types = families.map((family) => (family === 4 ? 'A' : 'AAAA'));
+    return new Promise((resolve) => this.#both(name, types, resolve));
   }
 
   #both(name: string, types: readonly string[], resolve: (found: LookupOutcome) => void): void {
