@@ -3,7 +3,7 @@ import {
   readDefaults,
   readTargets,
   type ScaleTarget,
-} from '../../../server/kube/scaling/autoscaler.ts';
+} from '../../../addons/autoscaler/autoscaler.ts';
 import {
   clusterGiven,
   clusterKeys,

@@ -10,13 +10,9 @@ import { Problem } from '../../../server/base/problem.ts';
 import { secureRandom } from '../../../server/base/random.ts';
 import { FILE_MAX } from '../../../server/base/read-file.ts';
 import { parseYaml } from '../../../server/kube/manifests/yaml-document.ts';
-import { Autoscaler } from '../../../server/kube/scaling/autoscaler.ts';
-import {
-  measuredSize,
-  sampleOf,
-  type ReplicaSample,
-} from '../../../server/kube/scaling/measured.ts';
-import { readSizing } from '../../../server/kube/scaling/proportional.ts';
+import { Autoscaler } from '../../../addons/autoscaler/autoscaler.ts';
+import { measuredSize, sampleOf, type ReplicaSample } from '../../../addons/autoscaler/measured.ts';
+import { readSizing } from '../../../addons/autoscaler/proportional.ts';
 import { scrapeUrl } from '../../../server/metrics/scrape-url.ts';
 import { accessOf } from '../cluster-options.ts';
 import { EXIT, type Command, type Io } from '../command.ts';

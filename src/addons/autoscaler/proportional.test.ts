@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../server/base/problem.ts';
 import { readSizing } from './proportional.ts';
 
 const replicas = (data: object, nodes: number, cores: number, schedulable = nodes): number =>

@@ -1,25 +1,25 @@
 /** Keeps the number of a workload's replicas in proportion to the cluster, like cluster-proportional-autoscaler. */
-import { sleep, type Clock } from '../../base/clock.ts';
-import { FailureReport } from '../../base/failure-report.ts';
-import { child, isObject, textMap } from '../../base/json-object.ts';
-import type { Log } from '../../base/log.ts';
-import { Problem } from '../../base/problem.ts';
-import type { Random } from '../../base/random.ts';
-import { apiClient, userAgent, type ApiClient } from '../api/client.ts';
-import type { ApiConnection } from '../api/connection.ts';
-import { ApiFailure } from '../api/failure.ts';
+import { sleep, type Clock } from '../../server/base/clock.ts';
+import { FailureReport } from '../../server/base/failure-report.ts';
+import { child, isObject, textMap } from '../../server/base/json-object.ts';
+import type { Log } from '../../server/base/log.ts';
+import { Problem } from '../../server/base/problem.ts';
+import type { Random } from '../../server/base/random.ts';
+import { apiClient, userAgent, type ApiClient } from '../../server/kube/api/client.ts';
+import type { ApiConnection } from '../../server/kube/api/connection.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
 import {
   createObject,
   findObject,
   getObject,
   replaceObject,
   type ObjectRequest,
-} from '../api/one-object.ts';
-import { Reflector } from '../api/reflector.ts';
-import { nodeResource } from '../api/resources.ts';
-import { StringTable } from '../store/object-encoding.ts';
-import { ObjectStore } from '../store/object-store.ts';
-import type { ObjectChange, KubeObject } from '../store/objects.ts';
+} from '../../server/kube/api/one-object.ts';
+import { Reflector } from '../../server/kube/api/reflector.ts';
+import { nodeResource } from '../../server/kube/api/resources.ts';
+import { StringTable } from '../../server/kube/store/object-encoding.ts';
+import { ObjectStore } from '../../server/kube/store/object-store.ts';
+import type { ObjectChange, KubeObject } from '../../server/kube/store/objects.ts';
 import { readSizing, type ClusterSize, type SizedReplicas } from './proportional.ts';
 
 /** A workload to scale: `deployment/coredns`. */

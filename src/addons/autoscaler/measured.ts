@@ -2,8 +2,8 @@
  * Computes the number of replicas from the load on the current ones. The load is measured as queries, CPUs and cache,
  * from two scrapes of each replica.
  */
-import { Problem } from '../../base/problem.ts';
-import type { Scrape } from '../../metrics/read-exposition.ts';
+import { Problem } from '../../server/base/problem.ts';
+import type { Scrape } from '../../server/metrics/read-exposition.ts';
 
 /** One scrape of one replica. Its counters start at zero when the replica starts. */
 export interface ReplicaSample {

@@ -4,9 +4,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { systemClock } from '../../base/clock.ts';
-import { makeLog } from '../../base/log.ts';
-import { seededRandom } from '../../base/random.ts';
+import { systemClock } from '../../server/base/clock.ts';
+import { makeLog } from '../../server/base/log.ts';
+import { seededRandom } from '../../server/base/random.ts';
 import { Autoscaler } from './autoscaler.ts';
 
 test('a missing target is reported, and the others are still scaled', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Problem } from '../../base/problem.ts';
-import { readScrape } from '../../../../test/kit/scrape.ts';
-import type { Scrape } from '../../metrics/read-exposition.ts';
+import { Problem } from '../../server/base/problem.ts';
+import { readScrape } from '../../../test/kit/scrape.ts';
+import type { Scrape } from '../../server/metrics/read-exposition.ts';
 import { measuredSize, sampleOf } from './measured.ts';
 
 const scrape = (queries: number, cpu: number, hits: number): Scrape =>

@@ -2,8 +2,8 @@
  * Computes the number of replicas from the cluster's size, as cluster-proportional-autoscaler does from its ConfigMap
  * (`linear`, `ladder`). The same ConfigMap gives the same numbers.
  */
-import { isObject, type JsonObject } from '../../base/json-object.ts';
-import { Problem } from '../../base/problem.ts';
+import { isObject, type JsonObject } from '../../server/base/json-object.ts';
+import { Problem } from '../../server/base/problem.ts';
 
 /** The cluster's size: all nodes and their CPUs, and those where pods can be scheduled. */
 export interface ClusterSize {
