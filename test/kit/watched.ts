@@ -1,7 +1,7 @@
 /** Feeds an incident's packets to a live model that uses the incident's clock. */
 import assert from 'node:assert/strict';
 import type { VirtualClock } from '../../src/server/base/virtual-clock.ts';
-import type { AddressOwner, AddressOwners } from '../../src/server/kube/pods/address-owners.ts';
+import type { AddressOwner, AddressOwners } from '../../src/tools/pods/address-owners.ts';
 import { LiveModel, type LiveModelParts } from '../../src/tools/watch/live-model.ts';
 import type { Captured } from './packets.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test, type TestContext } from 'node:test';
-import { securityContextFor } from '../../src/server/kube/pods/ephemeral-container.ts';
-import { nodeSecurityContext } from '../../src/server/kube/pods/node-pod.ts';
+import { securityContextFor } from '../../src/tools/pods/ephemeral-container.ts';
+import { nodeSecurityContext } from '../../src/tools/pods/node-pod.ts';
 import { printed, start } from '../kit/child.ts';
 import { helmTemplate, noHelm } from '../kit/helm.ts';
 import { noImages, type Image } from '../kit/image.ts';

@@ -7,7 +7,7 @@ import { ApiFailure } from '../../server/kube/api/failure.ts';
 import { listWhole } from '../../server/kube/api/list.ts';
 import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';
 import { getObject } from '../../server/kube/api/one-object.ts';
-import { dnsServiceIn, selectorOf, usualDnsSelector } from '../../server/kube/pods/dns-service.ts';
+import { dnsServiceIn, selectorOf, usualDnsSelector } from '../../tools/pods/dns-service.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 
 /** The selected pods and their port. */

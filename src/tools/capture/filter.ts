@@ -2,8 +2,8 @@
 import { netHolds, parseAddress, parseNet, type Net } from '../../server/base/ip.ts';
 import { nearest, Problem } from '../../server/base/problem.ts';
 import { RCODE, rcodeNumber, TYPE, typeNumber } from '../../server/wire/iana.ts';
-import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
-import { shortKind } from '../../server/kube/pods/resource-name.ts';
+import type { AddressOwners } from '../pods/address-owners.ts';
+import { shortKind } from '../pods/resource-name.ts';
 import { isLost, latencyOf, type SeenExchange } from './pair/seen-exchange.ts';
 
 export const filterWords = [

@@ -11,7 +11,7 @@ import { Problem } from '../../server/base/problem.ts';
 import type { ApiClient } from '../../server/kube/api/client.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
 import { getJson } from '../../server/kube/api/get-json.ts';
-import { serviceAddresses } from '../../server/kube/pods/dns-service.ts';
+import { serviceAddresses } from '../pods/dns-service.ts';
 import { uniqueServers } from './probe-queries.ts';
 import type { ProbeServer } from './network.ts';
 import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';

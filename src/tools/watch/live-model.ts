@@ -4,7 +4,7 @@
  */
 import type { Peer } from '../../server/wire/exchange.ts';
 import { clamp, printBytes } from '../../server/base/limits.ts';
-import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
+import type { AddressOwners } from '../pods/address-owners.ts';
 import { CopiedBytes } from '../capture/pair/copied-bytes.ts';
 import { SearchDomains } from '../capture/pair/search-walk.ts';
 import { addressOf, type SeenExchange, type SeenLookup } from '../capture/pair/seen-exchange.ts';

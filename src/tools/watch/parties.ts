@@ -1,5 +1,5 @@
 /** The present and past owners of addresses. Pods come and go, but their queries stay in the window for longer. */
-import type { AddressOwner, AddressOwners } from '../../server/kube/pods/address-owners.ts';
+import type { AddressOwner, AddressOwners } from '../pods/address-owners.ts';
 import type { Party } from './view.ts';
 
 /** The number of former owners to store. The oldest is evicted first. */

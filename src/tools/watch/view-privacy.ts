@@ -2,7 +2,7 @@
  * Restricted views for readers who may not see everything. They have no client addresses and pod names, or only
  * numbers.
  */
-import type { AddressOwners } from '../../server/kube/pods/address-owners.ts';
+import type { AddressOwners } from '../pods/address-owners.ts';
 import { Problem } from '../../server/base/problem.ts';
 import { Redaction } from '../capture/redaction.ts';
 import type { FilterWord, GivenFilter } from '../capture/filter.ts';

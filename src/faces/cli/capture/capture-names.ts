@@ -6,7 +6,7 @@ import {
   manifestOwners,
   type AddressOwner,
   type AddressOwners,
-} from '../../../server/kube/pods/address-owners.ts';
+} from '../../../tools/pods/address-owners.ts';
 import type { Peer } from '../../../server/wire/exchange.ts';
 import { accessOf, type ClusterOptions } from '../cluster-options.ts';
 import type { Io } from '../command.ts';

@@ -9,7 +9,7 @@ import { errorCode } from '../../../server/base/error-code.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { getObject } from '../../../server/kube/api/one-object.ts';
-import { serviceAddresses } from '../../../server/kube/pods/dns-service.ts';
+import { serviceAddresses } from '../../../tools/pods/dns-service.ts';
 import { uniqueServers } from '../../../tools/probe/probe-queries.ts';
 import { planChecks, readCheckFile, type CheckPlan } from '../../../tools/probe/check-file.ts';
 import type { ProbeContext } from '../../../tools/probe/check.ts';

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import type { AddressOwner } from '../../../server/kube/pods/address-owners.ts';
+import type { AddressOwner } from '../../../tools/pods/address-owners.ts';
 import type { PrivacyLevel } from '../../../tools/watch/view-privacy.ts';
 import type { ViewQuery } from '../../../tools/watch/view.ts';
 import {

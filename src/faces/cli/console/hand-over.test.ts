@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { AddressOwner } from '../../../server/kube/pods/address-owners.ts';
+import type { AddressOwner } from '../../../tools/pods/address-owners.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { fileSource, readFiles } from '../../../../test/kit/console-browser.ts';

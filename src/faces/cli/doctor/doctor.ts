@@ -29,7 +29,7 @@ import { hiddenText } from '../../../tools/doctor/report/hidden-text.ts';
 import { isWithoutDns, withoutDnsHints } from '../../../tools/doctor/report/no-queries.ts';
 import { busiestClients, shownFinding } from '../../../tools/doctor/report/shown.ts';
 import { whoOf, type Who } from '../../../tools/doctor/report/who.ts';
-import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
+import type { AddressOwners } from '../../../tools/pods/address-owners.ts';
 import type { ClusterFacts } from '../../../tools/doctor/cluster/facts.ts';
 import { rbacManifest } from '../../../tools/doctor/cluster/rbac.ts';
 import {

@@ -3,7 +3,7 @@ import {
   parseResourceName,
   resourceKinds,
   type ResourceName,
-} from '../../../server/kube/pods/resource-name.ts';
+} from '../../../tools/pods/resource-name.ts';
 import type { ClusterOptions } from '../cluster-options.ts';
 import { group, many, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';

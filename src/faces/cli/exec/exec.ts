@@ -2,9 +2,9 @@
 import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
-import { clusterPods } from '../../../server/kube/pods/cluster-pods.ts';
-import { runInPod } from '../../../server/kube/pods/ephemeral-container.ts';
-import { podBehind } from '../../../server/kube/pods/pod-behind.ts';
+import { clusterPods } from '../../../tools/pods/cluster-pods.ts';
+import { runInPod } from '../../../tools/pods/ephemeral-container.ts';
+import { podBehind } from '../../../tools/pods/pod-behind.ts';
 import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
 import { accessOf, withCluster } from '../cluster-options.ts';
 import { containerOf } from '../container-options.ts';

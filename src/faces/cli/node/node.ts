@@ -5,7 +5,7 @@ import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
 import { findObject } from '../../../server/kube/api/one-object.ts';
-import { runOnNode } from '../../../server/kube/pods/node-pod.ts';
+import { runOnNode } from '../../../tools/pods/node-pod.ts';
 import { accessOf, withCluster } from '../cluster-options.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { containerOf } from '../container-options.ts';

@@ -1,8 +1,8 @@
 /**
  * Predicts replies for search path candidates: those captured, those implied by the services, or those DNS requires.
  */
-import { parseResourceName } from '../../../server/kube/pods/resource-name.ts';
-import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
+import { parseResourceName } from '../../../tools/pods/resource-name.ts';
+import type { PodSource } from '../../../tools/pods/pod-source.ts';
 import { emptyScript, type AnswerRule, type Script } from '../../../tools/resolver/answers-file.ts';
 import { seenAnswers } from '../../../tools/resolver/seen-answers.ts';
 import type { SeenNames } from './plan-names.ts';

@@ -1,8 +1,8 @@
 /** Groups clients by workload and computes how much each could save. */
 import { problemsIn } from '../../../server/base/problem.ts';
-import type { AddressOwner } from '../../../server/kube/pods/address-owners.ts';
-import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
-import { parseResourceName } from '../../../server/kube/pods/resource-name.ts';
+import type { AddressOwner } from '../../../tools/pods/address-owners.ts';
+import type { PodSource } from '../../../tools/pods/pod-source.ts';
+import { parseResourceName } from '../../../tools/pods/resource-name.ts';
 import type { Settings } from '../../../tools/resolver/client.ts';
 import { labelOf } from '../../../tools/resolver/clients.ts';
 import { podResolvConf, type DnsConfig } from '../../../tools/resolver/dns-policy.ts';

@@ -8,11 +8,11 @@ import {
   type JsonObject,
 } from '../../../server/base/json-object.ts';
 import { nearest, Problem } from '../../../server/base/problem.ts';
-import { clusterPods } from '../../../server/kube/pods/cluster-pods.ts';
-import { manifestPods } from '../../../server/kube/pods/manifest-pods.ts';
-import { podBehind } from '../../../server/kube/pods/pod-behind.ts';
-import type { PodSource } from '../../../server/kube/pods/pod-source.ts';
-import { parseResourceName, type ResourceName } from '../../../server/kube/pods/resource-name.ts';
+import { clusterPods } from '../../../tools/pods/cluster-pods.ts';
+import { manifestPods } from '../../../tools/pods/manifest-pods.ts';
+import { podBehind } from '../../../tools/pods/pod-behind.ts';
+import type { PodSource } from '../../../tools/pods/pod-source.ts';
+import { parseResourceName, type ResourceName } from '../../../tools/pods/resource-name.ts';
 import {
   podResolvConf,
   type DnsConfig,

@@ -12,7 +12,7 @@ import type { Measurement } from './measure.ts';
 import type { ClientGroup, DnsPod } from './pods.ts';
 import type { MissingRight } from './rights.ts';
 import type { CutOff } from './policies.ts';
-import { usualDnsSelector } from '../../../server/kube/pods/dns-service.ts';
+import { usualDnsSelector } from '../../pods/dns-service.ts';
 import type { DnsService } from './service.ts';
 
 /** A part that could not be read, and the verdict that is missing as a result. */

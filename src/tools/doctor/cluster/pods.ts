@@ -8,7 +8,7 @@ import {
   textMap,
   type JsonObject,
 } from '../../../server/base/json-object.ts';
-import { workloadOf } from '../../../server/kube/pods/workload-name.ts';
+import { workloadOf } from '../../pods/workload-name.ts';
 import type { LintObject } from '../../lint/subject.ts';
 import { dnsServerIn } from '../../lint/workload.ts';
 

@@ -9,11 +9,7 @@ import {
   textMap,
   type JsonObject,
 } from '../../../server/base/json-object.ts';
-import {
-  dnsServiceIn,
-  selectorOf,
-  serviceAddresses,
-} from '../../../server/kube/pods/dns-service.ts';
+import { dnsServiceIn, selectorOf, serviceAddresses } from '../../pods/dns-service.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 import { endpointsIn, serviceServers, type DnsEndpoint } from '../../probe/replicas.ts';
 

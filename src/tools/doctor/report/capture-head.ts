@@ -1,6 +1,6 @@
 /** The head of a capture report, with the input and the number of findings. */
 import { count } from '../../../server/base/counted.ts';
-import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
+import type { AddressOwners } from '../../pods/address-owners.ts';
 import { unfinishedText } from '../../capture/pair/seen-exchange.ts';
 import type { Reading } from '../../capture/read/reading.ts';
 import type { Diagnosis } from '../diagnosis.ts';

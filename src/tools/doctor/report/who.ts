@@ -1,5 +1,5 @@
 /** The clients of a finding, by workload, with their resolvers. */
-import type { AddressOwners } from '../../../server/kube/pods/address-owners.ts';
+import type { AddressOwners } from '../../pods/address-owners.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { Finding } from '../findings/finding.ts';
 import { isServer } from '../observe/roles.ts';

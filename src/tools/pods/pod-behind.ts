@@ -10,8 +10,8 @@ import {
   text,
   textMap,
   type JsonObject,
-} from '../../base/json-object.ts';
-import { Problem } from '../../base/problem.ts';
+} from '../../server/base/json-object.ts';
+import { Problem } from '../../server/base/problem.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';
 import type { ResourceName } from './resource-name.ts';
 

@@ -1,5 +1,5 @@
 /** The interface to pods and their workloads, whether in a cluster or in a directory of manifests. */
-import type { JsonObject } from '../../base/json-object.ts';
+import type { JsonObject } from '../../server/base/json-object.ts';
 import type { PodOwnerKind, ResourceKind } from './resource-name.ts';
 
 /** Looks up pods and their workloads, one at a time. */

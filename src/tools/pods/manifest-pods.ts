@@ -1,9 +1,9 @@
 /** Reads pods and their workloads from a directory of manifests or from a single file. */
-import { child, type JsonObject } from '../../base/json-object.ts';
-import type { Problem } from '../../base/problem.ts';
-import type { Manifest } from '../manifests/manifest.ts';
-import { readManifestsOnce } from '../manifests/read-once.ts';
-import { parseSelector } from '../manifests/selector.ts';
+import { child, type JsonObject } from '../../server/base/json-object.ts';
+import type { Problem } from '../../server/base/problem.ts';
+import type { Manifest } from '../../server/kube/manifests/manifest.ts';
+import { readManifestsOnce } from '../../server/kube/manifests/read-once.ts';
+import { parseSelector } from '../../server/kube/manifests/selector.ts';
 import { dnsNamespaces, dnsServiceIn, serviceAddresses } from './dns-service.ts';
 import { templateLabels } from './pod-behind.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';

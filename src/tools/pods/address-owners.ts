@@ -1,13 +1,13 @@
 /** Maps addresses to pods (with their workloads) and services, for use in captures. */
-import { systemClock } from '../../base/clock.ts';
-import { plainAddress } from '../../base/ip.ts';
-import { child, children, text, type JsonObject } from '../../base/json-object.ts';
-import type { Problem } from '../../base/problem.ts';
-import { apiClient, userAgent } from '../api/client.ts';
-import type { ClusterAccess } from '../api/cluster-access.ts';
-import { ApiFailure } from '../api/failure.ts';
-import { listWhole } from '../api/list.ts';
-import { readManifestsOnce } from '../manifests/read-once.ts';
+import { systemClock } from '../../server/base/clock.ts';
+import { plainAddress } from '../../server/base/ip.ts';
+import { child, children, text, type JsonObject } from '../../server/base/json-object.ts';
+import type { Problem } from '../../server/base/problem.ts';
+import { apiClient, userAgent } from '../../server/kube/api/client.ts';
+import type { ClusterAccess } from '../../server/kube/api/cluster-access.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { listWhole } from '../../server/kube/api/list.ts';
+import { readManifestsOnce } from '../../server/kube/manifests/read-once.ts';
 import { serviceAddresses } from './dns-service.ts';
 import { workloadOf } from './workload-name.ts';
 

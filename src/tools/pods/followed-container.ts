@@ -1,11 +1,11 @@
 /** Follows the output of a container that was just added to a pod, and waits for the container to end. */
-import { printSpan } from '../../base/elapsed.ts';
-import { sleep, type Clock } from '../../base/clock.ts';
-import { child, children, text, type JsonObject } from '../../base/json-object.ts';
-import { Problem } from '../../base/problem.ts';
-import type { ApiClient } from '../api/client.ts';
-import { ApiFailure } from '../api/failure.ts';
-import { getObject } from '../api/one-object.ts';
+import { printSpan } from '../../server/base/elapsed.ts';
+import { sleep, type Clock } from '../../server/base/clock.ts';
+import { child, children, text, type JsonObject } from '../../server/base/json-object.ts';
+import { Problem } from '../../server/base/problem.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { getObject } from '../../server/kube/api/one-object.ts';
 
 /** The container, and the receiver of its output. */
 export interface FollowedContainer {

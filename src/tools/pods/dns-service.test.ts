@@ -1,7 +1,7 @@
 /** Finds the pods' DNS Service in the forms that various distributions use. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../base/json-object.ts';
+import type { JsonObject } from '../../server/base/json-object.ts';
 import { dnsServiceIn, selectorOf } from './dns-service.ts';
 
 const DNS = [

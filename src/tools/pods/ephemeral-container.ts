@@ -2,7 +2,7 @@
  * Runs a program in an existing pod as an ephemeral container, with the pod's network and resolv.conf. Its output is
  * followed until it ends.
  */
-import { sendJson } from '../api/get-json.ts';
+import { sendJson } from '../../server/kube/api/get-json.ts';
 import { followContainer, REQUEST_MS, type FollowedContainer } from './followed-container.ts';
 
 /** The program to run. */

@@ -2,7 +2,14 @@
  * Finds the Service that pods use for DNS. This file contains all names and labels that distributions use to mark
  * cluster DNS. The DNS pods are those that the Service selects.
  */
-import { child, children, text, textMap, texts, type JsonObject } from '../../base/json-object.ts';
+import {
+  child,
+  children,
+  text,
+  textMap,
+  texts,
+  type JsonObject,
+} from '../../server/base/json-object.ts';
 
 /** The namespaces in which distributions run cluster DNS. */
 export const dnsNamespaces = ['kube-system', 'openshift-dns'] as const;

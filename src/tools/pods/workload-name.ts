@@ -1,5 +1,5 @@
 /** Determines the workload that created a pod. */
-import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
+import { asObject, child, children, text, type JsonObject } from '../../server/base/json-object.ts';
 import { shortKind } from './resource-name.ts';
 
 /**

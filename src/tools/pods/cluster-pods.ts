@@ -1,17 +1,24 @@
 /** Reads pods and their workloads from the cluster that kubectl would use. */
-import { systemClock } from '../../base/clock.ts';
-import { asObject, child, children, text, texts, type JsonObject } from '../../base/json-object.ts';
-import { apiClient, userAgent } from '../api/client.ts';
-import type { ClusterAccess } from '../api/cluster-access.ts';
-import { ApiFailure } from '../api/failure.ts';
-import { getJson } from '../api/get-json.ts';
-import { listWhole } from '../api/list.ts';
+import { systemClock } from '../../server/base/clock.ts';
+import {
+  asObject,
+  child,
+  children,
+  text,
+  texts,
+  type JsonObject,
+} from '../../server/base/json-object.ts';
+import { apiClient, userAgent } from '../../server/kube/api/client.ts';
+import type { ClusterAccess } from '../../server/kube/api/cluster-access.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { getJson } from '../../server/kube/api/get-json.ts';
+import { listWhole } from '../../server/kube/api/list.ts';
 import type { PodSource } from './pod-source.ts';
 import type { ResourceKind } from './resource-name.ts';
-import { clusterNotAsked } from '../api/not-asked.ts';
-import { parseYaml } from '../manifests/yaml-document.ts';
+import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';
+import { parseYaml } from '../../server/kube/manifests/yaml-document.ts';
 import { dnsNamespaces, dnsServiceIn, serviceAddresses } from './dns-service.ts';
-import { unlessMissing } from '../api/one-object.ts';
+import { unlessMissing } from '../../server/kube/api/one-object.ts';
 
 /** Timeout for a request, in milliseconds. */
 const WAIT_MS = 8000;

@@ -1,6 +1,6 @@
 /** Object names in kubectl's syntax: `deploy/web`, `deployments.apps/web`, `po/web-0`, `web-0`. */
-import { nearest, Problem } from '../../base/problem.ts';
-import { isObjectName } from '../store/object-name.ts';
+import { nearest, Problem } from '../../server/base/problem.ts';
+import { isObjectName } from '../../server/kube/store/object-name.ts';
 
 /** Kinds through which a pod can be found. */
 export type PodOwnerKind =

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../server/base/problem.ts';
 import { parseResourceName } from './resource-name.ts';
 
 describe("object names in kubectl's syntax", () => {

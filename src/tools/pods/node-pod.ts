@@ -1,6 +1,6 @@
 /** Runs a program on a node, in a pod that has the node's network and processes and is deleted at the end. */
-import type { Timer } from '../../base/clock.ts';
-import { createObject, deleteObject } from '../api/one-object.ts';
+import type { Timer } from '../../server/base/clock.ts';
+import { createObject, deleteObject } from '../../server/kube/api/one-object.ts';
 import { followContainer, REQUEST_MS, type FollowedContainer } from './followed-container.ts';
 
 /** The node, the program, and a callback for its output. */
