@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { Authority } from '../../src/server/base/certificates.ts';
+import { Authority } from './authority.ts';
 import { printed, type Child } from './child.ts';
 import { everyCluster, joinObjects, type ClusterObjects } from './cluster-objects.ts';
 import type { ClusterCommand, ClusterServerSettings } from './cluster-server.ts';

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import type { PemIdentity } from '../../src/server/base/certificates.ts';
+import type { PemIdentity } from './authority.ts';
 import type { Fault } from './apiserver/faults.ts';
 import { ApiServer } from './apiserver/server.ts';
 import type { KubeJson } from './apiserver/store.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Authority } from '../../src/server/base/certificates.ts';
+import { Authority } from '../kit/authority.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { spawnSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
-import { Authority } from '../../src/server/base/certificates.ts';
+import { Authority } from '../kit/authority.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';

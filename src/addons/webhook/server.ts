@@ -1,7 +1,7 @@
 /** The webhook's HTTPS server: reviews, readiness and metrics. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { PemIdentity } from '../../server/base/certificates.ts';
+import type { PemIdentity } from './certificates.ts';
 import { systemClock } from '../../server/base/clock.ts';
 import { HttpAdmission } from '../../server/base/http-admission.ts';
 import { answerText } from '../../server/base/http-answer.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, test, type TestContext } from 'node:test';
-import { Authority, type PemIdentity } from '../../server/base/certificates.ts';
+import { Authority, type PemIdentity } from './certificates.ts';
 import { makeLog } from '../../server/base/log.ts';
 import { VirtualClock } from '../../server/base/virtual-clock.ts';
 import type { ApiClient, ApiRequest } from '../../server/kube/api/client.ts';

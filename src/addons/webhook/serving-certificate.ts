@@ -4,7 +4,7 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { sleep, type Clock } from '../../server/base/clock.ts';
-import { Authority, type PemIdentity } from '../../server/base/certificates.ts';
+import { Authority, type PemIdentity } from './certificates.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
 import {
   asObject,

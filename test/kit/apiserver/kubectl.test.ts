@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { kubeconfigConnection } from '../../../src/server/kube/api/connection.ts';
-import { Authority } from '../../../src/server/base/certificates.ts';
+import { Authority } from '../authority.ts';
 import { makeRig, until } from './rig.ts';
 import { ApiServer } from './server.ts';
 

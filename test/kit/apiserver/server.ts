@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { systemClock, type Clock } from '../../../src/server/base/clock.ts';
-import type { PemIdentity } from '../../../src/server/base/certificates.ts';
+import type { PemIdentity } from '../authority.ts';
 import { Faults, strike, type Verb } from './faults.ts';
 import { Lists } from './lists.ts';
 import {

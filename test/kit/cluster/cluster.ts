@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Authority } from '../../../src/server/base/certificates.ts';
+import { Authority } from '../authority.ts';
 import type { KubeJson } from '../apiserver/store.ts';
 import { start, type Child } from '../child.ts';
 import { freePorts } from '../free-ports.ts';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { freePorts } from '../../../../test/kit/free-ports.ts';
 import { runCommand } from '../../../../test/kit/trace-command.ts';
-import { Authority } from '../../../server/base/certificates.ts';
+import { Authority } from '../../../../test/kit/authority.ts';
 import { lint } from './lint.ts';
 
 /** Tests rules that query the network, on real sockets. Without `--live`, nothing may be sent. */

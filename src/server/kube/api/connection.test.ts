@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Problem } from '../../base/problem.ts';
-import { Authority } from '../../base/certificates.ts';
+import { Authority } from '../../../../test/kit/authority.ts';
 import { elapse, makeRig, until } from '../../../../test/kit/apiserver/rig.ts';
 import type { ApiServer } from '../../../../test/kit/apiserver/server.ts';
 import { systemClock } from '../../base/clock.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { Problem } from '../../base/problem.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import { Authority } from '../../base/certificates.ts';
+import { Authority } from '../../../../test/kit/authority.ts';
 import { elapse, makeRig, until } from '../../../../test/kit/apiserver/rig.ts';
 import { kubeconfigConnection } from './connection.ts';
 import { readKubeconfig } from './kubeconfig.ts';

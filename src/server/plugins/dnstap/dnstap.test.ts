@@ -9,7 +9,7 @@ import { DnstapCollector, DnstapReader, until } from '../../../../test/kit/dnsta
 import { testCertificate, testKey } from '../../../../test/kit/certificate.ts';
 import { freePorts } from '../../../../test/kit/free-ports.ts';
 import { makeWorld } from '../../../../test/kit/world.ts';
-import { Authority } from '../../base/certificates.ts';
+import { Authority } from '../../../../test/kit/authority.ts';
 import { systemClock } from '../../base/clock.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { makeLog } from '../../base/log.ts';

@@ -7,7 +7,7 @@ import {
   X509Certificate,
   type KeyObject,
 } from 'node:crypto';
-import { parseAddress } from './ip.ts';
+import { parseAddress } from '../../server/base/ip.ts';
 
 /** Key and certificate in PEM form. */
 export interface PemIdentity {
