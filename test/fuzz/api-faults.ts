@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
-import { apiServerSource } from '../../src/server/kube/api/api-server.ts';
+import { apiServerSource } from '../../src/server/kube/api/api-server-source.ts';
 import type { Access, ApiConnection } from '../../src/server/kube/api/connection.ts';
 import { wantedResources, type Resource } from '../../src/server/kube/api/resources.ts';
 import type { KubernetesAnswerer } from '../../src/server/plugins/kubernetes/worker/answer.ts';

@@ -3,7 +3,7 @@ import { asObject } from '../../src/server/base/json-object.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import type { KubeObject } from '../../src/server/kube/store/objects.ts';
 import type { Resource } from '../../src/server/kube/api/resources.ts';
-import type { Source } from '../../src/server/kube/store/source.ts';
+import type { Source } from '../../src/server/kube/store/object-source.ts';
 import { SharedRegistry } from '../../src/server/metrics/shared-registry.ts';
 import type { KubernetesAnswerer } from '../../src/server/plugins/kubernetes/worker/answer.ts';
 import { ClusterPublisher } from '../../src/server/plugins/kubernetes/control/publisher.ts';

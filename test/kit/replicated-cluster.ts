@@ -6,7 +6,7 @@ import {
   type ObjectChange,
   type KubeObject,
 } from '../../src/server/kube/store/objects.ts';
-import type { Source, SourceEvents } from '../../src/server/kube/store/source.ts';
+import type { Source, SourceEvents } from '../../src/server/kube/store/object-source.ts';
 import { SharedRegistry } from '../../src/server/metrics/shared-registry.ts';
 import {
   KubernetesAnswerer,

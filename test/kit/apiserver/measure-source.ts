@@ -14,7 +14,7 @@ import { systemClock } from '../../../src/server/base/clock.ts';
 import { makeLog } from '../../../src/server/base/log.ts';
 import { secureRandom } from '../../../src/server/base/random.ts';
 import { endpointConnection } from '../../../src/server/kube/api/connection.ts';
-import { apiServerSource } from '../../../src/server/kube/api/api-server.ts';
+import { apiServerSource } from '../../../src/server/kube/api/api-server-source.ts';
 
 const { values } = parseArgs({
   options: {

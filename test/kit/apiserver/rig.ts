@@ -2,7 +2,10 @@
 import { makeLog } from '../../../src/server/base/log.ts';
 import { seededRandom } from '../../../src/server/base/random.ts';
 import { VirtualClock } from '../../../src/server/base/virtual-clock.ts';
-import { apiServerSource, type ApiServerParts } from '../../../src/server/kube/api/api-server.ts';
+import {
+  apiServerSource,
+  type ApiServerParts,
+} from '../../../src/server/kube/api/api-server-source.ts';
 import { endpointConnection, type ApiConnection } from '../../../src/server/kube/api/connection.ts';
 import {
   namespaceOf,
@@ -10,7 +13,11 @@ import {
   type ObjectKind,
   type KubeObject,
 } from '../../../src/server/kube/store/objects.ts';
-import type { Source, SourceEvents, WantedObjects } from '../../../src/server/kube/store/source.ts';
+import type {
+  Source,
+  SourceEvents,
+  WantedObjects,
+} from '../../../src/server/kube/store/object-source.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
 /** The objects that most tests need, without the rare ones. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json-object.ts';
 import type { ObjectKind, KubeObject, Node } from '../store/objects.ts';
-import type { WantedObjects } from '../store/source.ts';
+import type { WantedObjects } from '../store/object-source.ts';
 import {
   importedServiceLabel,
   transformEndpoints,

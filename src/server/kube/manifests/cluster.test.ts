@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EndpointSlice, ObjectKind, KubeObject, Pod, Service } from '../store/objects.ts';
-import type { WantedObjects } from '../store/source.ts';
+import type { WantedObjects } from '../store/object-source.ts';
 import { defaultRanges, ImpliedCluster } from './cluster.ts';
 import { readManifests } from './manifest-file.ts';
 

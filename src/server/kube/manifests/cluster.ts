@@ -1,7 +1,7 @@
 import { child } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 import type { EndpointSlice, ObjectKind, KubeObject, Pod, Service } from '../store/objects.ts';
-import type { WantedObjects } from '../store/source.ts';
+import type { WantedObjects } from '../store/object-source.ts';
 import {
   serviceNameLabel,
   transformEndpoints,

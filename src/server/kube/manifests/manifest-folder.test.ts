@@ -21,7 +21,7 @@ import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { KubeObject } from '../store/objects.ts';
 import { readManifests } from './manifest-file.ts';
 import { parseYaml } from './yaml-document.ts';
-import type { Source } from '../store/source.ts';
+import type { Source } from '../store/object-source.ts';
 import { manifestSource, type ManifestParts } from './manifest-folder.ts';
 
 interface Bench {

@@ -8,7 +8,7 @@ import { noManifests } from './read-once.ts';
 import type { ObjectChange, ObjectKind, KubeObject } from '../store/objects.ts';
 import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
-import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
+import type { Source, SourceEvents, WantedObjects } from '../store/object-source.ts';
 
 /** The directory to read, and the objects to look for. */
 export interface ManifestParts {

@@ -26,7 +26,7 @@ import type {
   ServicePort,
   ServiceType,
 } from './objects.ts';
-import type { WantedObjects } from './source.ts';
+import type { WantedObjects } from './object-source.ts';
 
 /** The optional fields to store. */
 export interface TransformOptions {

@@ -11,9 +11,12 @@ import { unevenness } from './evenness.ts';
 import type { NameView } from './name-view.ts';
 import type { Observations } from './observations.ts';
 import { ACCEPT_PODS, type RefusalCause } from './refusal-causes.ts';
-import { slowReplies } from './slow-upstream.ts';
-import { slowUpstreamOf, slowUpstreamText } from './slow-upstream.ts';
-import { waitingLimitTexts } from './slow-upstream.ts';
+import {
+  slowReplies,
+  slowUpstreamOf,
+  slowUpstreamText,
+  waitingLimitTexts,
+} from './slow-upstream.ts';
 
 interface Refusals {
   readonly clients: readonly ClientView[];

@@ -2,7 +2,7 @@
 import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Random } from '../../../base/random.ts';
-import { apiServerSource, type ApiServerParts } from '../../../kube/api/api-server.ts';
+import { apiServerSource, type ApiServerParts } from '../../../kube/api/api-server-source.ts';
 import type { RestHooks } from '../../../kube/api/client.ts';
 import {
   endpointConnection,
@@ -10,7 +10,7 @@ import {
   kubeconfigConnection,
   type ApiConnection,
 } from '../../../kube/api/connection.ts';
-import type { Source } from '../../../kube/store/source.ts';
+import type { Source } from '../../../kube/store/object-source.ts';
 import { memoryLimit } from '../../../runtime/memory-limit.ts';
 import { memoryShare } from '../../../runtime/memory-share.ts';
 import { OBJECT_MEMORY } from '../../../kube/store/bounded-stores.ts';

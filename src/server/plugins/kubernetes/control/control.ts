@@ -1,11 +1,11 @@
 /** The control part of `kubernetes`, which follows the cluster and delays startup until everything has been listed. */
 import type { ControlContext } from '../../../engine/contract/control-context.ts';
+import { waitBeforeServing } from '../../../engine/contract/startup.ts';
+import type { Source } from '../../../kube/store/object-source.ts';
 import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
+import type { SourceParts } from './api-source.ts';
 import { ClusterPublisher } from './publisher.ts';
 import { planSource, sourceKey, type SourcePlan } from './source-plan.ts';
-import { waitBeforeServing } from '../../../engine/contract/startup.ts';
-import type { Source } from '../../../kube/store/source.ts';
-import type { SourceParts } from './api-source.ts';
 
 const LATE = 'starting server with unsynced Kubernetes API';
 

@@ -8,7 +8,7 @@ import type {
   Service,
   ServiceImport,
 } from '../../../kube/store/objects.ts';
-import type { Source } from '../../../kube/store/source.ts';
+import type { Source } from '../../../kube/store/object-source.ts';
 import { programmingBuckets } from '../../../metrics/buckets.ts';
 import type { Histogram, Registry } from '../../../metrics/registry.ts';
 import type { KeptAcrossReloads } from '../../../engine/contract/control-context.ts';

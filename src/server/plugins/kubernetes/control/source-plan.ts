@@ -1,5 +1,5 @@
 /** Determines a directive's object source. */
-import type { WantedObjects } from '../../../kube/store/source.ts';
+import type { WantedObjects } from '../../../kube/store/object-source.ts';
 import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 
 export interface Surroundings {

@@ -23,7 +23,7 @@ import { BoundedStores } from '../store/bounded-stores.ts';
 import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
 import type { SocketAddress } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
-import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
+import type { Source, SourceEvents, WantedObjects } from '../store/object-source.ts';
 import { roundedDuration } from '../../base/failure-report.ts';
 import { asObject, text } from '../../base/json-object.ts';
 
