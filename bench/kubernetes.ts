@@ -29,7 +29,7 @@ function weigh(pods: boolean): void {
   // The publisher's own (pod) tables belong to the main thread, so two copies show the worker's share.
   const first = replicatedCluster(manyObjects(services, endpoints, pods));
   const before = mebibytes();
-  const second = replicatedCluster(first.source.snapshot());
+  const second = replicatedCluster(first.source.objects);
   const after = mebibytes();
   const total = services * (1 + endpoints) + (pods ? services * endpoints : 0);
   const size = (after - before) * 2 ** 20;

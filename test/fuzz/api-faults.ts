@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { clusterRecords } from '../../src/server/plugins/kubernetes/control/cluster-records.ts';
 import { apiServerSource } from '../../src/server/kube/api/api-server-source.ts';
 import type { Access, ApiConnection } from '../../src/server/kube/api/connection.ts';
 import { wantedResources, type Resource } from '../../src/server/kube/api/resources.ts';
@@ -122,6 +123,7 @@ class Storm {
     const source = apiServerSource({
       connection,
       wanted: everything,
+      reduction: clusterRecords({ podNames: false, outside: false }),
       clock: this.#clock,
       random: this.random,
       log: makeLog((line) => {

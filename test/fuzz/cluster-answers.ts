@@ -6,6 +6,7 @@ import type { Resource } from '../../src/server/kube/api/resources.ts';
 import type { Source } from '../../src/server/kube/store/object-source.ts';
 import { SharedRegistry } from '../../src/server/metrics/shared-registry.ts';
 import type { KubernetesAnswerer } from '../../src/server/plugins/kubernetes/worker/answer.ts';
+import type { ClusterRecord } from '../../src/server/plugins/kubernetes/control/cluster-records.ts';
 import { ClusterPublisher } from '../../src/server/plugins/kubernetes/control/publisher.ts';
 import { ClusterReplica } from '../../src/server/plugins/kubernetes/worker/replica.ts';
 import { rcodeName, typeNumber } from '../../src/server/wire/iana.ts';
@@ -84,7 +85,7 @@ export function* objectsIn(
  * A worker's answers from a source. They pass through the feed and its messages as in production, but on this thread.
  */
 export function answersOf(
-  source: Source,
+  source: Source<ClusterRecord>,
   clock: VirtualClock = new VirtualClock(),
 ): KubernetesAnswerer {
   const replica = new ClusterReplica();
@@ -94,9 +95,7 @@ export function answersOf(
     clock,
     open,
     metrics: new SharedRegistry(() => undefined),
-    podNames: false,
     clientNames: false,
-    outside: false,
   });
   join();
   publisher.start();

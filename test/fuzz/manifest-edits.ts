@@ -20,6 +20,7 @@ import { parseArgs } from 'node:util';
 import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
+import { clusterRecords } from '../../src/server/plugins/kubernetes/control/cluster-records.ts';
 import { manifestSource } from '../../src/server/kube/manifests/manifest-folder.ts';
 import type { KubernetesAnswerer } from '../../src/server/plugins/kubernetes/worker/answer.ts';
 import { everything } from '../kit/apiserver/rig.ts';
@@ -82,6 +83,7 @@ class Edits {
     const source = manifestSource({
       folder: this.#folder,
       wanted: everything,
+      reduction: clusterRecords({ podNames: false, outside: false }),
       clock: this.#clock,
       log: makeLog((line) => this.#log.push(line)),
     });

@@ -1,11 +1,7 @@
 /** A worker's view of a cluster, built from objects without an API server. */
 import type { Clock } from '../../src/server/base/clock.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
-import {
-  namespaceOf,
-  type ObjectChange,
-  type KubeObject,
-} from '../../src/server/kube/store/objects.ts';
+import type { KubeObject } from '../../src/server/kube/store/objects.ts';
 import type { Source, SourceEvents } from '../../src/server/kube/store/object-source.ts';
 import { SharedRegistry } from '../../src/server/metrics/shared-registry.ts';
 import {
@@ -13,6 +9,10 @@ import {
   type KubernetesAnswererParts,
 } from '../../src/server/plugins/kubernetes/worker/answer.ts';
 import type { Cluster } from '../../src/server/plugins/kubernetes/worker/cluster.ts';
+import {
+  clusterRecords,
+  type ClusterRecord,
+} from '../../src/server/plugins/kubernetes/control/cluster-records.ts';
 import { ClusterPublisher } from '../../src/server/plugins/kubernetes/control/publisher.ts';
 import { ClusterReplica } from '../../src/server/plugins/kubernetes/worker/replica.ts';
 import type { OpenDataSet, ReplicaAck } from '../../src/server/engine/contract/data-set.ts';
@@ -25,23 +25,23 @@ import { RCODE } from '../../src/server/wire/iana.ts';
 import { parseName } from '../../src/server/wire/name.ts';
 import { failure } from '../../src/server/wire/reply.ts';
 import { MessageWriter } from '../../src/server/wire/writer.ts';
+import { namespaceOf } from './whole-records.ts';
 
 /** A source with the given objects, which tests can change. */
-export class StaticSource implements Source {
+export class StaticSource implements Source<ClusterRecord> {
   readonly #objects = new Map<string, KubeObject>();
-  #events: SourceEvents | null = null;
+  readonly #podNames: boolean;
+  #events: SourceEvents<ClusterRecord> | null = null;
   synced = false;
 
-  constructor(objects: Iterable<KubeObject> = []) {
+  constructor(objects: Iterable<KubeObject> = [], podNames = false) {
+    this.#podNames = podNames;
     for (const object of objects) this.#objects.set(keyOf(object), object);
   }
 
-  start(events: SourceEvents): void {
+  start(events: SourceEvents<ClusterRecord>): void {
     this.#events = events;
-    const batch = [...this.#objects.values()].map((object): ObjectChange => ({
-      verb: 'put',
-      object,
-    }));
+    const batch = this.#records(this.#objects.values());
     if (batch.length > 0) events.changes(batch);
   }
 
@@ -53,21 +53,29 @@ export class StaticSource implements Source {
 
   put(...objects: readonly KubeObject[]): void {
     for (const object of objects) this.#objects.set(keyOf(object), object);
-    this.#events?.changes(objects.map((object) => ({ verb: 'put', object })));
+    this.#events?.changes(this.#records(objects));
   }
 
   remove(object: KubeObject): void {
     this.#objects.delete(keyOf(object));
     const namespace = namespaceOf(object);
-    this.#events?.changes([{ verb: 'delete', kind: object.kind, namespace, name: object.name }]);
+    this.#events?.changes([{ kind: 'Gone', of: object.kind, namespace, name: object.name }]);
   }
 
   stop(): Promise<void> {
     return Promise.resolve();
   }
 
-  snapshot(): Iterable<KubeObject> {
+  get objects(): Iterable<KubeObject> {
     return this.#objects.values();
+  }
+
+  snapshot(): Iterable<ClusterRecord> {
+    return this.#records(this.#objects.values());
+  }
+
+  #records(objects: Iterable<KubeObject>): ClusterRecord[] {
+    return [...objects].map(clusterRecords({ podNames: this.#podNames, outside: false }).of);
   }
 }
 
@@ -125,7 +133,7 @@ export function replicatedCluster(
     readonly synced?: boolean;
   } = {},
 ): ReplicatedCluster {
-  const source = new StaticSource(objects);
+  const source = new StaticSource(objects, options.podNames);
   const clock = new VirtualClock();
   const replica = new ClusterReplica();
   const { open, join } = replicateHere(replica, clock);
@@ -134,9 +142,7 @@ export function replicatedCluster(
     open,
     clock,
     metrics: new SharedRegistry(() => undefined),
-    podNames: options.podNames ?? false,
     clientNames: options.clientNames ?? false,
-    outside: false,
   });
   join();
   publisher.start();

@@ -1,7 +1,14 @@
 /** Keeps the number of a workload's replicas in proportion to the cluster, like cluster-proportional-autoscaler. */
 import { sleep, type Clock } from '../../server/base/clock.ts';
 import { FailureReport } from '../../server/base/failure-report.ts';
-import { child, isObject, textMap } from '../../server/base/json-object.ts';
+import {
+  child,
+  children,
+  isObject,
+  text,
+  textMap,
+  type JsonObject,
+} from '../../server/base/json-object.ts';
 import type { Log } from '../../server/base/log.ts';
 import { Problem } from '../../server/base/problem.ts';
 import type { Random } from '../../server/base/random.ts';
@@ -16,10 +23,13 @@ import {
   type ObjectRequest,
 } from '../../server/kube/api/one-object.ts';
 import { Reflector } from '../../server/kube/api/reflector.ts';
-import { nodeResource } from '../../server/kube/api/resources.ts';
-import { StringTable } from '../../server/kube/store/object-encoding.ts';
+import type { WatchedResource } from '../../server/kube/api/resources.ts';
+import {
+  StringTable,
+  type GoneRecord,
+  type ObjectRecord,
+} from '../../server/kube/store/object-record.ts';
 import { ObjectStore } from '../../server/kube/store/object-store.ts';
-import type { ObjectChange, KubeObject } from '../../server/kube/store/objects.ts';
 import { readSizing, type ClusterSize, type SizedReplicas } from './proportional.ts';
 
 /** A workload to scale: `deployment/coredns`. */
@@ -57,6 +67,14 @@ export interface AutoscalerParts {
   readonly log: Log;
 }
 
+/** A node's capacity for pods, and whether new pods are scheduled on it. */
+interface NodeSize extends ObjectRecord {
+  /** CPUs available to pods, in thousandths. */
+  readonly milliCores: number;
+  /** 1 if it is ready and not cordoned, and else 0. */
+  readonly schedulable: number;
+}
+
 /** Timeout for requests, in milliseconds. */
 const WAIT_MS = 10_000;
 
@@ -64,8 +82,12 @@ const WAIT_MS = 10_000;
 export class Autoscaler {
   readonly #parts: AutoscalerParts;
   readonly #client: ApiClient;
-  readonly #nodes = new ObjectStore('Node', new StringTable());
-  readonly #reflector: Reflector<KubeObject, ObjectChange>;
+  readonly #nodes = new ObjectStore<NodeSize>(
+    'Node',
+    { milliCores: 'number', schedulable: 'number' },
+    new StringTable(),
+  );
+  readonly #reflector: Reflector<NodeSize, NodeSize | GoneRecord>;
   readonly #failures: FailureReport;
   #listed = false;
 
@@ -76,7 +98,7 @@ export class Autoscaler {
     this.#failures = new FailureReport({ log, clock, work: `scaling by ${this.#where}` });
     this.#reflector = new Reflector({
       client: this.#client,
-      resource: nodeResource(parts.nodeLabels),
+      resource: nodeSizes(parts.nodeLabels),
       store: this.#nodes,
       clock,
       random,
@@ -135,10 +157,9 @@ export class Autoscaler {
   #size(): ClusterSize {
     const size = { nodes: 0, cores: 0, schedulableNodes: 0, schedulableCores: 0 };
     for (const node of this.#nodes.objects()) {
-      if (node.kind !== 'Node') continue;
       size.nodes++;
       size.cores += node.milliCores / 1000;
-      if (!node.schedulable) continue;
+      if (node.schedulable === 0) continue;
       size.schedulableNodes++;
       size.schedulableCores += node.milliCores / 1000;
     }
@@ -184,6 +205,39 @@ export class Autoscaler {
         `${schedulableNodes} nodes, ${schedulableCores} processors)`,
     );
   }
+}
+
+/** Nodes with these labels; `''`: all. */
+function nodeSizes(labelSelector: string): WatchedResource<NodeSize> {
+  const form = {
+    name: 'nodes',
+    path: '/api/v1/nodes',
+    transform: (raw: JsonObject) => [sizeOf(raw)],
+  };
+  return { labelSelector, fieldSelector: '', forms: [form] };
+}
+
+function sizeOf(raw: JsonObject): NodeSize {
+  const status = child(raw, 'status');
+  const ready = children(status, 'conditions').some(
+    (condition) => text(condition, 'type') === 'Ready' && text(condition, 'status') === 'True',
+  );
+  return {
+    kind: 'Node',
+    namespace: '',
+    name: text(child(raw, 'metadata'), 'name'),
+    milliCores: milliCores(text(child(status, 'allocatable'), 'cpu')),
+    schedulable: ready && child(raw, 'spec')['unschedulable'] !== true ? 1 : 0,
+  };
+}
+
+/**
+ * Converts a quantity of CPUs to thousandths: `4`, `3920m`. Returns 0 if it is malformed. The API has more forms, but
+ * kubelets write only these two.
+ */
+function milliCores(quantity: string): number {
+  const [, digits = '0', milli] = /^(\d+(?:\.\d+)?)(m?)$/.exec(quantity) ?? [];
+  return Math.ceil(Number(digits) * (milli === 'm' ? 1 : 1000));
 }
 
 function asked(path: string, task: string, signal: AbortSignal): ObjectRequest {

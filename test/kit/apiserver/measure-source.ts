@@ -14,6 +14,7 @@ import { systemClock } from '../../../src/server/base/clock.ts';
 import { makeLog } from '../../../src/server/base/log.ts';
 import { secureRandom } from '../../../src/server/base/random.ts';
 import { endpointConnection } from '../../../src/server/kube/api/connection.ts';
+import { clusterRecords } from '../../../src/server/plugins/kubernetes/control/cluster-records.ts';
 import { apiServerSource } from '../../../src/server/kube/api/api-server-source.ts';
 
 const { values } = parseArgs({
@@ -67,6 +68,7 @@ const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`
 const before = await sample();
 const source = apiServerSource({
   connection: endpointConnection(url),
+  reduction: clusterRecords({ podNames: false, outside: false }),
   wanted: {
     endpoints: true,
     pods: true,

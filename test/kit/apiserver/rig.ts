@@ -7,17 +7,20 @@ import {
   type ApiServerParts,
 } from '../../../src/server/kube/api/api-server-source.ts';
 import { endpointConnection, type ApiConnection } from '../../../src/server/kube/api/connection.ts';
-import {
-  namespaceOf,
-  type ObjectChange,
-  type ObjectKind,
-  type KubeObject,
-} from '../../../src/server/kube/store/objects.ts';
+import type { GoneRecord } from '../../../src/server/kube/store/object-record.ts';
+import type { KubeObject, ObjectKind } from '../../../src/server/kube/store/objects.ts';
 import type {
   Source,
   SourceEvents,
   WantedObjects,
 } from '../../../src/server/kube/store/object-source.ts';
+import {
+  namespaceOf,
+  wholeChange,
+  wholeRecords,
+  type ObjectChange,
+  type WholeRecord,
+} from '../whole-records.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
 /** The objects that most tests need, without the rare ones. */
@@ -31,7 +34,7 @@ export const everything: WantedObjects = {
 };
 
 /** Records a source's events and the resulting state. */
-export class Listener implements SourceEvents {
+export class Listener implements SourceEvents<WholeRecord> {
   readonly batches: (readonly ObjectChange[])[] = [];
   readonly syncedKinds: ObjectKind[] = [];
   /** Called when the source reports the server as unreachable. */
@@ -46,7 +49,8 @@ export class Listener implements SourceEvents {
     return this.batches.flat();
   }
 
-  changes(batch: readonly ObjectChange[]): void {
+  changes(records: readonly (WholeRecord | GoneRecord)[]): void {
+    const batch = records.map(wholeChange);
     this.batches.push(batch);
     for (const change of batch) {
       if (change.verb === 'put') this.state.set(keyOf(change.object), change.object);
@@ -78,7 +82,7 @@ function keyOf(object: KubeObject): string {
 export interface Rig {
   readonly server: ApiServer;
   readonly clock: VirtualClock;
-  readonly source: Source;
+  readonly source: Source<WholeRecord>;
   readonly heard: Listener;
   readonly lines: string[];
   start(): void;
@@ -89,7 +93,7 @@ export interface Rig {
 export interface RigOptions {
   readonly server?: Omit<ApiServerOptions, 'clock'>;
   readonly wanted?: Partial<WantedObjects>;
-  readonly source?: Partial<ApiServerParts>;
+  readonly source?: Partial<ApiServerParts<WholeRecord>>;
   readonly connection?: (server: ApiServer, clock: VirtualClock) => ApiConnection;
   readonly debugging?: boolean;
 }
@@ -102,6 +106,7 @@ export async function makeRig(options: RigOptions = {}): Promise<Rig> {
   const source = apiServerSource({
     connection: options.connection?.(server, clock) ?? endpointConnection(server.url),
     wanted: { ...everything, ...options.wanted },
+    reduction: wholeRecords,
     clock,
     random: seededRandom(7),
     log: makeLog(

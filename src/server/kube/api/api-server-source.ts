@@ -8,16 +8,15 @@ import type { RequestLimits } from './request-gate.ts';
 import type { ApiConnection } from './connection.ts';
 import { ApiFailure, type FailureKind } from './failure.ts';
 import { getJson } from './get-json.ts';
+import type { EndpointSlice, KubeObject, ObjectKind } from '../store/objects.ts';
 import {
-  namespaceOf,
-  type EndpointSlice,
-  type ObjectChange,
-  type ObjectKind,
-  type KubeObject,
-} from '../store/objects.ts';
-import { StringTable } from '../store/object-encoding.ts';
+  StringTable,
+  type GoneRecord,
+  type ObjectRecord,
+  type Reduction,
+} from '../store/object-record.ts';
 import { Reflector, type ListMost } from './reflector.ts';
-import { wantedResources } from './resources.ts';
+import { wantedResources, type ResourceForm } from './resources.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import { BoundedStores } from '../store/bounded-stores.ts';
 import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
@@ -28,9 +27,10 @@ import { roundedDuration } from '../../base/failure-report.ts';
 import { asObject, text } from '../../base/json-object.ts';
 
 /** The API server to read from, and the objects to read. */
-export interface ApiServerParts {
+export interface ApiServerParts<R extends ObjectRecord> {
   readonly connection: ApiConnection;
   readonly wanted: WantedObjects;
+  readonly reduction: Reduction<R>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -58,7 +58,7 @@ export interface ApiServerParts {
 }
 
 /** Reads Kubernetes objects from an API server, with one list and watch per kind. */
-export function apiServerSource(parts: ApiServerParts): Source {
+export function apiServerSource<R extends ObjectRecord>(parts: ApiServerParts<R>): Source<R> {
   return new ApiServerSource(parts);
 }
 
@@ -79,11 +79,11 @@ const PATIENCE_MS = 1000;
 /** Maximum age of a usable state file, in milliseconds. */
 const AGE_MAX_MS = 24 * 3600 * 1000;
 
-class ApiServerSource implements Source {
-  readonly #parts: ApiServerParts;
+class ApiServerSource<R extends ObjectRecord> implements Source<R> {
+  readonly #parts: ApiServerParts<R>;
   readonly #client: ApiClient;
-  readonly #stores = new Map<ObjectKind, ObjectStore>();
-  readonly #bounds: BoundedStores<KubeObject, ObjectChange>;
+  readonly #stores = new Map<ObjectKind, ObjectStore<R>>();
+  readonly #bounds: BoundedStores<R, R | GoneRecord>;
   /** Time of the latest log line about omitted objects. */
   #complainedAt = -Infinity;
   #leftOut = 0;
@@ -92,10 +92,10 @@ class ApiServerSource implements Source {
    * its Service.
    */
   #servers: readonly SocketAddress[] = [];
-  readonly #reflectors: Reflector<KubeObject, ObjectChange>[] = [];
+  readonly #reflectors: Reflector<R, R | GoneRecord>[] = [];
   readonly #synced = new Set<ObjectKind>();
   readonly #stopping = new AbortController();
-  #events: SourceEvents | null = null;
+  #events: SourceEvents<R> | null = null;
   #canStream: Promise<boolean> | null = null;
   #patience: Timer | null = null;
   #nextWrite: Timer | null = null;
@@ -103,7 +103,7 @@ class ApiServerSource implements Source {
   #changed = false;
   #writing: Promise<void> | null = null;
 
-  constructor(parts: ApiServerParts) {
+  constructor(parts: ApiServerParts<R>) {
     this.#parts = parts;
     const { connection, clock, hooks, limits, share } = parts;
     this.#client = apiClient({
@@ -118,12 +118,16 @@ class ApiServerSource implements Source {
     this.#bounds = new BoundedStores(parts.memory ?? Infinity, (kind) => this.#leaveOut(kind));
     const strings = new StringTable();
     for (const resource of wantedResources(parts.wanted)) {
-      const store = new ObjectStore(resource.kind, strings);
+      const store = new ObjectStore<R>(
+        resource.kind,
+        parts.reduction.fields[resource.kind],
+        strings,
+      );
       this.#stores.set(resource.kind, store);
       this.#reflectors.push(
         new Reflector({
           client: this.#client,
-          resource,
+          resource: { ...resource, forms: resource.forms.map((form) => this.#reduced(form)) },
           store: this.#bounds.bound(store),
           clock,
           random: parts.random,
@@ -148,7 +152,7 @@ class ApiServerSource implements Source {
     return true;
   }
 
-  start(events: SourceEvents): void {
+  start(events: SourceEvents<R>): void {
     this.#events = events;
     for (const reflector of this.#reflectors) reflector.start();
     this.#patience = this.#parts.clock.after(PATIENCE_MS, () => {
@@ -166,23 +170,26 @@ class ApiServerSource implements Source {
     await this.#write();
   }
 
-  *snapshot(): Iterable<KubeObject> {
+  *snapshot(): Iterable<R> {
     for (const store of this.#stores.values()) yield* store.objects();
   }
 
-  #deliver(batch: readonly ObjectChange[]): void {
+  #deliver(batch: readonly (R | GoneRecord)[]): void {
     this.#changed = true;
-    this.#tell(batch);
+    this.#events!.changes(batch);
     this.#parts.taken?.(this.#bounds.bytes);
   }
 
-  #tell(batch: readonly ObjectChange[]): void {
-    for (const change of batch)
-      if (change.verb === 'put' && isApiServers(change.object)) {
-        const servers = addressesOf(change.object);
-        if (servers.length > 0) this.#servers = servers;
-      }
-    this.#events!.changes(batch);
+  #reduced({ transform, ...form }: ResourceForm<KubeObject>): ResourceForm<R> {
+    return { ...form, transform: (raw) => transform(raw).map((object) => this.#reduce(object)) };
+  }
+
+  #reduce(object: KubeObject): R {
+    if (isApiServers(object)) {
+      const servers = addressesOf(object);
+      if (servers.length > 0) this.#servers = servers;
+    }
+    return this.#parts.reduction.of(object);
   }
 
   #leaveOut(kind: ObjectKind): void {
@@ -244,19 +251,19 @@ class ApiServerSource implements Source {
 
   /** Fills stores that have not been listed yet from the state file. This happens only once. */
   #restore(): void {
-    const { snapshotFile, clock, log, connection, wanted } = this.#parts;
+    const { snapshotFile, clock, log, connection } = this.#parts;
     if (snapshotFile === undefined || this.#restored || this.#synced.size > 0) return;
     this.#restored = true;
     const empty = [...this.#stores.values()].filter((store) => store.size === 0);
     if (empty.length < this.#stores.size) return;
-    let out: ObjectChange[] = [];
+    let out: (R | GoneRecord)[] = [];
     let ageMs = 0;
     // Slices derived from one core Endpoints object are consecutive and are stored together.
-    let group: KubeObject[] = [];
+    let group: R[] = [];
     const keep = (): void => {
       const first = group[0];
       if (first === undefined) return;
-      this.#stores.get(first.kind)?.put(namespaceOf(first), keyName(first), group, out);
+      this.#stores.get(first.kind)?.put(first.namespace, keyName(first), group, out);
       group = [];
     };
     try {
@@ -264,24 +271,25 @@ class ApiServerSource implements Source {
         snapshotFile,
         (head) => {
           ageMs = clock.wall() - head.writtenAt;
-          const fits =
-            head.server === connection.url.host && head.wanted === JSON.stringify(wanted);
+          const fits = head.server === connection.url.host && head.wanted === this.#wanted;
+          if (fits) this.#servers = head.servers;
           if (!fits)
             log.info(`${snapshotFile} is from another API server or configuration and is not used`);
           else if (ageMs > AGE_MAX_MS)
             log.warning(`${snapshotFile} is too old (${roundedDuration(ageMs)}) and is not used`);
           return fits && ageMs <= AGE_MAX_MS;
         },
-        (object) => {
-          if (object.name === keyName(object)) keep();
-          group.push(object);
+        (line) => {
+          const record = line as R;
+          if (record.name === keyName(record)) keep();
+          group.push(record);
           if (out.length < 500) return;
-          this.#tell(out);
+          this.#events!.changes(out);
           out = [];
         },
       );
       keep();
-      if (out.length > 0) this.#tell(out);
+      if (out.length > 0) this.#events!.changes(out);
       if (found === null) return;
       log.warning(
         `the API server does not answer: serving ${found.objects} objects as they were ${roundedDuration(ageMs)} ago, from ${snapshotFile}`,
@@ -298,6 +306,12 @@ class ApiServerSource implements Source {
     this.#changed = false;
   }
 
+  /** The objects that a file must have been written for. */
+  get #wanted(): string {
+    const { wanted, reduction } = this.#parts;
+    return JSON.stringify(wanted) + reduction.key;
+  }
+
   #writeIn(ms: number): void {
     if (this.#stopping.signal.aborted) return;
     this.#nextWrite = this.#parts.clock.after(ms, () => {
@@ -307,7 +321,7 @@ class ApiServerSource implements Source {
 
   async #write(): Promise<void> {
     await this.#writing;
-    const { snapshotFile, clock, log, connection, wanted } = this.#parts;
+    const { snapshotFile, clock, log, connection } = this.#parts;
     if (snapshotFile === undefined || !this.#changed || !this.synced) return;
     this.#changed = false;
     const stores = [...this.#stores.values()];
@@ -315,10 +329,11 @@ class ApiServerSource implements Source {
     this.#writing = writeSnapshot(
       snapshotFile,
       {
-        format: 'ndots-snapshot-1',
+        format: 'ndots-snapshot-2',
         writtenAt: clock.wall(),
         server: connection.url.host,
-        wanted: JSON.stringify(wanted),
+        wanted: this.#wanted,
+        servers: this.#servers,
       },
       this.snapshot(),
     )
@@ -348,9 +363,9 @@ function addressesOf({ endpoints, ports }: EndpointSlice): SocketAddress[] {
   return endpoints.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
 }
 
-/** Returns the name of the API object from which a stored object was derived. */
-function keyName(object: KubeObject): string {
-  return object.name.split('#', 1)[0]!;
+/** Returns the name of the API object from which a record was derived. */
+function keyName({ name }: ObjectRecord): string {
+  return name.split('#', 1)[0]!;
 }
 
 /** The server's user agent, as seen in the API server's audit log. */

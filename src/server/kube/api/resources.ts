@@ -1,12 +1,11 @@
 import type { JsonObject } from '../../base/json-object.ts';
-import type { ObjectKind, KubeObject, Node } from '../store/objects.ts';
+import type { ObjectKind, KubeObject } from '../store/objects.ts';
 import type { WantedObjects } from '../store/object-source.ts';
 import {
   importedServiceLabel,
   transformEndpoints,
   transformNamespace,
   transformNode,
-  transformNodePlace,
   transformPod,
   transformService,
   transformServiceImport,
@@ -39,15 +38,6 @@ export interface ResourceForm<T> {
  * Finished pods have no address. With this selector, the server omits them and reports a pod that finishes as deleted.
  */
 const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown';
-
-/** Nodes with these labels; `''`: all. */
-export function nodeResource(
-  labelSelector: string,
-  transform: (raw: JsonObject) => readonly [Node] = transformNode,
-): Resource {
-  const form = { name: 'nodes', path: '/api/v1/nodes', transform };
-  return { kind: 'Node', labelSelector, fieldSelector: '', forms: [form] };
-}
 
 /** Returns the kinds that a source reads from an API server, across all namespaces. */
 export function wantedResources(wanted: WantedObjects): Resource[] {
@@ -102,7 +92,12 @@ export function wantedResources(wanted: WantedObjects): Resource[] {
     });
   }
   if (topology === 'nodes' || topology === 'pods')
-    resources.push(nodeResource('', transformNodePlace));
+    resources.push({
+      kind: 'Node',
+      labelSelector: '',
+      fieldSelector: '',
+      forms: [{ name: 'nodes', path: '/api/v1/nodes', transform: transformNode }],
+    });
   if (wanted.multicluster) {
     resources.push({
       kind: 'ServiceImport',

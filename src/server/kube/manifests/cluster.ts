@@ -5,7 +5,7 @@ import type { WantedObjects } from '../store/object-source.ts';
 import {
   serviceNameLabel,
   transformEndpoints,
-  transformNodePlace,
+  transformNode,
   transformServiceImport,
   transformService,
   transformSlice,
@@ -86,7 +86,7 @@ export class ImpliedCluster {
     if (topology === 'nodes' || topology === 'pods') {
       entries.set(
         'Node',
-        ofKind(manifests, 'Node').map((one) => entry(one, transformNodePlace(one.raw))),
+        ofKind(manifests, 'Node').map((one) => entry(one, transformNode(one.raw))),
       );
     }
     if (multicluster) {

@@ -22,12 +22,13 @@ import type { KubeObject } from '../store/objects.ts';
 import { readManifests } from './manifest-file.ts';
 import { parseYaml } from './yaml-document.ts';
 import type { Source } from '../store/object-source.ts';
+import { wholeObject, wholeRecords, type WholeRecord } from '../../../../test/kit/whole-records.ts';
 import { manifestSource, type ManifestParts } from './manifest-folder.ts';
 
 interface Bench {
   readonly folder: string;
   readonly clock: VirtualClock;
-  readonly source: Source;
+  readonly source: Source<WholeRecord>;
   readonly heard: Listener;
   readonly lines: string[];
   write(name: string, content: string): void;
@@ -38,7 +39,7 @@ interface Bench {
 function bench(
   t: TestContext,
   files: Readonly<Record<string, string>>,
-  parts: Partial<ManifestParts> = {},
+  parts: Partial<ManifestParts<WholeRecord>> = {},
 ): Bench {
   const folder = parts.folder ?? mkdtempSync(join(tmpdir(), 'ndots-'));
   if (parts.folder === undefined) t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -49,6 +50,7 @@ function bench(
   const source = manifestSource({
     folder,
     wanted: everything,
+    reduction: wholeRecords,
     clock,
     log: makeLog((line) => lines.push(line)),
     ...parts,
@@ -162,7 +164,10 @@ describe('a directory of manifests', () => {
       'Pod',
       'Service',
     ]);
-    assert.deepEqual(new Set([...source.snapshot()]), new Set(heard.state.values()));
+    assert.deepEqual(
+      new Set([...source.snapshot()].map(wholeObject)),
+      new Set(heard.state.values()),
+    );
   });
 
   test('is read at every depth, in YAML and JSON, with many documents and lists', (t) => {
@@ -244,7 +249,12 @@ describe('a directory of manifests', () => {
   });
 
   test('that is missing, or neither a directory nor a file, is a problem before anything starts', () => {
-    const parts = { wanted: everything, clock: new VirtualClock(), log: makeLog(() => {}) };
+    const parts = {
+      wanted: everything,
+      reduction: wholeRecords,
+      clock: new VirtualClock(),
+      log: makeLog(() => {}),
+    };
     const missing = problemOf(() => manifestSource({ ...parts, folder: '/no/such/folder' }));
     assert.match(missing.message, /cannot read \/no\/such\/folder: no such file/);
     assert.equal(missing.remedy, 'create it, or specify another directory');

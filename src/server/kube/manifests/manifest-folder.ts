@@ -5,17 +5,23 @@ import { printPlace, type Problem } from '../../base/problem.ts';
 import { defaultRanges, ImpliedCluster, type ClusterRanges } from './cluster.ts';
 import { ManifestFolder, type Look } from './folder.ts';
 import { noManifests } from './read-once.ts';
-import type { ObjectChange, ObjectKind, KubeObject } from '../store/objects.ts';
-import { StringTable } from '../store/object-encoding.ts';
+import type { ObjectKind } from '../store/objects.ts';
+import {
+  StringTable,
+  type GoneRecord,
+  type ObjectRecord,
+  type Reduction,
+} from '../store/object-record.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import type { Source, SourceEvents, WantedObjects } from '../store/object-source.ts';
 
 /** The directory to read, and the objects to look for. */
-export interface ManifestParts {
+export interface ManifestParts<R extends ObjectRecord> {
   readonly folder: string;
   /** Maximum number of bytes for reading one object, and for all objects together. */
   readonly memory?: number;
   readonly wanted: WantedObjects;
+  readonly reduction: Reduction<R>;
   readonly clock: Clock;
   readonly log: Log;
   /** The ranges for addresses that no manifest specifies. */
@@ -31,16 +37,16 @@ export interface ManifestParts {
 /**
  * Reads Kubernetes objects from a directory of YAML and JSON files. Throws a `Problem` if the directory cannot be read.
  */
-export function manifestSource(parts: ManifestParts): Source {
+export function manifestSource<R extends ObjectRecord>(parts: ManifestParts<R>): Source<R> {
   return new ManifestSource(parts);
 }
 
-class ManifestSource implements Source {
-  readonly #parts: ManifestParts;
+class ManifestSource<R extends ObjectRecord> implements Source<R> {
+  readonly #parts: ManifestParts<R>;
   readonly #folder: ManifestFolder;
   readonly #cluster: ImpliedCluster;
-  readonly #stores = new Map<ObjectKind, ObjectStore>();
-  #events: SourceEvents | null = null;
+  readonly #stores = new Map<ObjectKind, ObjectStore<R>>();
+  #events: SourceEvents<R> | null = null;
   #timer: Timer | null = null;
   /** The scan in progress, if it takes longer than one turn. */
   #reading: Promise<unknown> | null = null;
@@ -52,7 +58,7 @@ class ManifestSource implements Source {
   #seen: ReadonlySet<string> = new Set();
   #built: ReadonlySet<string> = new Set();
 
-  constructor(parts: ManifestParts) {
+  constructor(parts: ManifestParts<R>) {
     this.#parts = parts;
     this.#folder = new ManifestFolder(parts.folder, parts.memory);
     this.#cluster = new ImpliedCluster(parts.wanted, { ...defaultRanges, ...parts.ranges });
@@ -63,7 +69,8 @@ class ManifestSource implements Source {
     if (pods) kinds.push('Pod');
     if (topology === 'nodes' || topology === 'pods') kinds.push('Node');
     if (multicluster) kinds.push('ServiceImport');
-    for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, strings));
+    for (const kind of kinds)
+      this.#stores.set(kind, new ObjectStore(kind, parts.reduction.fields[kind], strings));
     // Check this here rather than in `start`, so that a wrong directory is a configuration error.
     this.#folder.check();
   }
@@ -72,7 +79,7 @@ class ManifestSource implements Source {
     return this.#synced;
   }
 
-  start(events: SourceEvents): void {
+  start(events: SourceEvents<R>): void {
     this.#events = events;
     this.#look();
     this.#timer = every(this.#parts.clock, this.#parts.pollMs ?? 1000, () => this.#look());
@@ -84,7 +91,7 @@ class ManifestSource implements Source {
     await this.#reading;
   }
 
-  *snapshot(): Iterable<KubeObject> {
+  *snapshot(): Iterable<R> {
     for (const store of this.#stores.values()) yield* store.objects();
   }
 
@@ -123,11 +130,11 @@ class ManifestSource implements Source {
     const { entries, problems } = this.#cluster.build(this.#folder.manifests);
     this.#parts.applied?.(this.#folder.bytes);
     this.#built = this.#tellNew(problems, this.#built);
-    const changes: ObjectChange[] = [];
+    const changes: (R | GoneRecord)[] = [];
     for (const [kind, store] of this.#stores) {
       store.beginList();
       for (const { namespace, name, objects } of entries.get(kind) ?? []) {
-        store.put(namespace, name, objects, changes);
+        store.put(namespace, name, objects.map(this.#parts.reduction.of), changes);
       }
       store.endList(changes);
     }

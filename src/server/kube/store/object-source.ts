@@ -1,8 +1,12 @@
-import type { ObjectChange, ObjectKind, KubeObject } from './objects.ts';
+import type { ObjectKind } from './objects.ts';
+import type { GoneRecord, ObjectRecord } from './object-record.ts';
 
-/** The origin of Kubernetes objects, which is an API server or a directory of manifests. Runs on the main thread. */
-export interface Source {
-  start(events: SourceEvents): void;
+/**
+ * The origin of Kubernetes objects, which is an API server or a directory of manifests. It delivers what its consumer
+ * keeps of them. Runs on the main thread.
+ */
+export interface Source<R extends ObjectRecord> {
+  start(events: SourceEvents<R>): void;
   stop(): Promise<void>;
   /**
    * True once the first complete list of every wanted kind has been delivered. It stays true if the API server becomes
@@ -13,16 +17,16 @@ export interface Source {
    * The complete current state, for a worker that joins later. It must be read within the current turn of the event
    * loop.
    */
-  snapshot(): Iterable<KubeObject>;
+  snapshot(): Iterable<R>;
 }
 
-/** Receives the objects that a source delivers. */
-export interface SourceEvents {
+/** Receives the records that a source delivers. */
+export interface SourceEvents<R extends ObjectRecord> {
   /**
    * Called with changes in the order in which they happened. The list is never empty, and every entry is an actual
    * change.
    */
-  changes(batch: readonly ObjectChange[]): void;
+  changes(batch: readonly (R | GoneRecord)[]): void;
   /** Called once per wanted kind, when its first complete list has been delivered through `changes`. */
   synced(kind: ObjectKind): void;
   /**

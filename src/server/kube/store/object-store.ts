@@ -1,12 +1,13 @@
 import { hashBytes } from '../../base/hash.ts';
-import { namespaceOf, type ObjectChange, type ObjectKind, type KubeObject } from './objects.ts';
+import type { ObjectKind } from './objects.ts';
 import {
-  encodeObject,
   Encoder,
-  decodeObject,
   Decoder,
+  type GoneRecord,
+  type ObjectRecord,
+  type RecordFields,
   type StringTable,
-} from './object-encoding.ts';
+} from './object-record.ts';
 
 /**
  * The current state of one kind, in encoded form. Records are stored one after another in buffers, and so cost the
@@ -15,8 +16,9 @@ import {
  * record begins with the body length and flags (4 bytes) and the hash of its key (4). The key (namespace and name), the
  * number of objects, and the objects follow. Records are padded to whole words.
  */
-export class ObjectStore {
+export class ObjectStore<R extends ObjectRecord> {
   readonly kind: ObjectKind;
+  readonly #fields: RecordFields;
   readonly #strings: StringTable;
   readonly #encoder: Encoder;
   readonly #chunks: (RecordChunk | null)[] = [];
@@ -25,8 +27,9 @@ export class ObjectStore {
   #size = 0;
   #pins = 0;
 
-  constructor(kind: ObjectKind, strings: StringTable) {
+  constructor(kind: ObjectKind, fields: RecordFields, strings: StringTable) {
     this.kind = kind;
+    this.#fields = fields;
     this.#strings = strings;
     this.#encoder = new Encoder(strings);
   }
@@ -46,17 +49,17 @@ export class ObjectStore {
   /**
    * Stores the result of transforming one API object (`objects`, usually one), and appends the actual changes to `out`.
    */
-  put(namespace: string, name: string, objects: readonly KubeObject[], out: ObjectChange[]): void {
+  put(namespace: string, name: string, objects: readonly R[], out: (R | GoneRecord)[]): void {
     if (objects.length === 0) return this.remove(namespace, name, out);
     const keySize = this.#encodeKey(namespace, name);
     const encoder = this.#encoder;
     const hash = this.#hashOf(encoder.bytes, keySize);
     encoder.number(objects.length);
-    for (const object of objects) encodeObject(encoder, object, name);
+    for (const object of objects) encoder.record(object, this.#fields, name);
     const slot = this.#find(hash, encoder.bytes, keySize);
     const address = this.#slots[slot]!;
     if (address === 0) {
-      for (const object of objects) out.push({ verb: 'put', object });
+      out.push(...objects);
       this.#slots[slot] = this.#append(hash, encoder.bytes, encoder.length);
       this.#size++;
       if (4 * this.#size > 3 * this.#slots.length) this.#grow();
@@ -84,7 +87,7 @@ export class ObjectStore {
     this.#bury(address);
   }
 
-  remove(namespace: string, name: string, out: ObjectChange[]): void {
+  remove(namespace: string, name: string, out: (R | GoneRecord)[]): void {
     const keySize = this.#encodeKey(namespace, name);
     const hash = this.#hashOf(this.#encoder.bytes, keySize);
     const slot = this.#find(hash, this.#encoder.bytes, keySize);
@@ -113,7 +116,7 @@ export class ObjectStore {
   }
 
   /** Ends a complete list, removing the objects that it did not contain. */
-  endList(out: ObjectChange[]): void {
+  endList(out: (R | GoneRecord)[]): void {
     this.#pins++;
     for (const address of this.#addresses()) {
       const word = this.#chunkAt(address).words[unitOf(address)]!;
@@ -126,7 +129,7 @@ export class ObjectStore {
    * Yields all objects in arbitrary order, each in its current state. The iteration may extend over many event loop
    * turns while objects change. Objects that exist throughout are returned at least once.
    */
-  *objects(): Generator<KubeObject> {
+  *objects(): Generator<R> {
     this.pin();
     try {
       for (const address of this.#addresses()) yield* this.#living(address);
@@ -136,7 +139,7 @@ export class ObjectStore {
   }
 
   /** Yields a record's objects as long as the record exists. */
-  *#living(address: number): Generator<KubeObject> {
+  *#living(address: number): Generator<R> {
     const [first, ...others] = this.#objectsAt(address);
     if (first !== undefined) yield first;
     // If there are several, look up each one again, because it may have changed.
@@ -175,22 +178,22 @@ export class ObjectStore {
   }
 
   /** Compares two states of one API object. */
-  #compare(before: readonly KubeObject[], after: readonly KubeObject[], out: ObjectChange[]): void {
+  #compare(before: readonly R[], after: readonly R[], out: (R | GoneRecord)[]): void {
     for (const old of before) {
-      if (!after.some((object) => object.name === old.name)) out.push(deletion(old));
+      if (!after.some((object) => object.name === old.name)) out.push(gone(old));
     }
     for (const object of after) {
       const old = before.find((candidate) => candidate.name === object.name);
       if (old === undefined || before.length + after.length === 2 || !this.#same(old, object)) {
-        out.push({ verb: 'put', object });
+        out.push(object);
       }
     }
   }
 
-  #same(one: KubeObject, other: KubeObject): boolean {
-    const encode = (object: KubeObject): Buffer => {
+  #same(one: R, other: R): boolean {
+    const encode = (object: R): Buffer => {
       const encoder = new Encoder(this.#strings);
-      encodeObject(encoder, object, '');
+      encoder.record(object, this.#fields, '');
       return encoder.bytes.subarray(0, encoder.length);
     };
     return encode(one).equals(encode(other));
@@ -218,9 +221,9 @@ export class ObjectStore {
     return slot;
   }
 
-  #drop(slot: number, out: ObjectChange[]): void {
+  #drop(slot: number, out: (R | GoneRecord)[]): void {
     const address = this.#slots[slot]!;
-    for (const object of this.#objectsAt(address)) out.push(deletion(object));
+    for (const object of this.#objectsAt(address)) out.push(gone(object));
     this.#size--;
     // This is linear probing without tombstones, so later entries that hashed to this slot move up.
     const mask = this.#slots.length - 1;
@@ -299,7 +302,7 @@ export class ObjectStore {
     }
   }
 
-  #objectsAt(address: number): KubeObject[] {
+  #objectsAt(address: number): R[] {
     const chunk = this.#chunkAt(address);
     const decoder = new Decoder(
       chunk.bytes,
@@ -308,9 +311,9 @@ export class ObjectStore {
     );
     const namespace = decoder.text();
     const name = decoder.text();
-    const objects: KubeObject[] = [];
+    const objects: R[] = [];
     for (let rest = decoder.number(); rest > 0; rest--) {
-      objects.push(decodeObject(decoder, this.kind, namespace, name));
+      objects.push(decoder.record(this.kind, namespace, name, this.#fields) as R);
     }
     return objects;
   }
@@ -363,11 +366,6 @@ function unitOf(address: number): number {
   return (address - 1) % CHUNK_UNITS;
 }
 
-function deletion(object: KubeObject): ObjectChange {
-  return {
-    verb: 'delete',
-    kind: object.kind,
-    namespace: namespaceOf(object),
-    name: object.name,
-  };
+function gone({ kind, namespace, name }: ObjectRecord): GoneRecord {
+  return { kind: 'Gone', of: kind, namespace, name };
 }

@@ -1,7 +1,4 @@
-/**
- * Kubernetes objects reduced to what DNS needs (transform.ts). All are plain data that survive a structured clone, so
- * that a source on the main thread can send them to workers.
- */
+/** Kubernetes objects reduced to what DNS may need (transform.ts). */
 export interface Service {
   readonly kind: 'Service';
   readonly namespace: string;
@@ -44,7 +41,7 @@ export interface EndpointSlice {
   readonly endpoints: readonly Endpoint[];
   /**
    * Time of the change that led to this state, in milliseconds since 1970 (annotation
-   * `endpoints.kubernetes.io/last-change-trigger-time`). 0 if unknown, and always 0 in a source's `snapshot()`.
+   * `endpoints.kubernetes.io/last-change-trigger-time`). 0 if unknown.
    */
   readonly triggeredAt: number;
   /** The imported service to which it belongs (label `multicluster.kubernetes.io/service-name`). Usually absent. */
@@ -104,41 +101,17 @@ export interface ServiceImport {
   readonly ports: readonly ServicePort[];
 }
 
-/** A node, reduced to its size or its location. */
+/** A node, reduced to its zone and the addresses from which it and its pods send. */
 export interface Node {
   readonly kind: 'Node';
   readonly name: string;
-  /** CPUs available to pods, in thousandths. */
-  readonly milliCores: number;
-  /** True if it is ready and not cordoned. */
-  readonly schedulable: boolean;
-  readonly place?: NodePlace;
-}
-
-/** A node's zone, and the addresses from which it and its pods send. */
-export interface NodePlace {
   /** Label `topology.kubernetes.io/zone`, or `''` if it has none. */
   readonly zone: string;
   /** Its internal addresses and `spec.podCIDRs`. */
   readonly prefixes: readonly string[];
 }
 
-/** All kinds of objects that a source delivers. */
+/** All kinds of objects. */
 export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport | Node;
 /** The kind of an object, as named by the API. */
 export type ObjectKind = KubeObject['kind'];
-
-/** A single step from one state of the cluster to the next. The namespace of a Namespace or a Node is `''`. */
-export type ObjectChange =
-  | { readonly verb: 'put'; readonly object: KubeObject }
-  | {
-      readonly verb: 'delete';
-      readonly kind: ObjectKind;
-      readonly namespace: string;
-      readonly name: string;
-    };
-
-/** Returns an object's namespace, or `''` if it has none. */
-export function namespaceOf(object: KubeObject): string {
-  return object.kind === 'Namespace' || object.kind === 'Node' ? '' : object.namespace;
-}

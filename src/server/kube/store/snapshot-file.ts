@@ -2,7 +2,6 @@ import { builtins } from '../../base/builtins.ts';
 import { errorCode } from '../../base/error-code.ts';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
-import type { KubeObject } from './objects.ts';
 import { JsonLineReader } from './json-stream.ts';
 
 /**
@@ -11,13 +10,15 @@ import { JsonLineReader } from './json-stream.ts';
  * the old one.
  */
 export interface SnapshotHead {
-  readonly format: 'ndots-snapshot-1';
+  readonly format: 'ndots-snapshot-2';
   /** Milliseconds since 1970. */
   readonly writtenAt: number;
   /** The API server it came from, `host:port`. */
   readonly server: string;
-  /** The source's resources as JSON. A file written for other resources is not used. */
+  /** The source's resources as JSON, and the key of their reduction. A file written for others is not used. */
   readonly wanted: string;
+  /** Addresses of the API servers. */
+  readonly servers: readonly { readonly host: string; readonly port: number }[];
 }
 
 interface SnapshotTail {
@@ -34,7 +35,7 @@ const TAIL_BYTES = 512;
 export async function writeSnapshot(
   file: string,
   head: SnapshotHead,
-  objects: Iterable<KubeObject>,
+  objects: Iterable<object>,
 ): Promise<void> {
   const draft = `${file}.${process.pid}.tmp`;
   const hash = builtins.crypto().createHash('sha256');
@@ -73,7 +74,7 @@ export async function writeSnapshot(
 export function readSnapshot(
   file: string,
   head: (head: SnapshotHead) => boolean,
-  object: (object: KubeObject) => void,
+  object: (object: object) => void,
 ): { readonly objects: number } | null {
   let handle: number;
   try {
@@ -95,11 +96,11 @@ export function readSnapshot(
       if (first) {
         first = false;
         const found = line as SnapshotHead;
-        if (found.format !== 'ndots-snapshot-1') throw new Error('it has a different format');
+        if (found.format !== 'ndots-snapshot-2') throw new Error('it has a different format');
         wanted = head(found);
       } else if (wanted) {
         count++;
-        object(line as KubeObject);
+        object(line as object);
       }
     });
     eachPiece(handle, end, (piece) => lines.push(piece));

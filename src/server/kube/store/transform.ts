@@ -19,7 +19,6 @@ import type {
   EndpointSlice,
   Namespace,
   Node,
-  NodePlace,
   Pod,
   Service,
   ServiceImport,
@@ -191,48 +190,21 @@ export function transformNamespace(raw: JsonObject): [Namespace] {
   return [{ kind: 'Namespace', name: names(raw).name }];
 }
 
-/** Transforms a Node to its capacity for pods, and whether new pods are scheduled on it. */
+/** Transforms a Node from core/v1. */
 export function transformNode(raw: JsonObject): [Node] {
-  const status = child(raw, 'status');
-  const ready = children(status, 'conditions').some(
-    (condition) => text(condition, 'type') === 'Ready' && text(condition, 'status') === 'True',
-  );
-  return [
-    {
-      kind: 'Node',
-      name: names(raw).name,
-      milliCores: milliCores(text(child(status, 'allocatable'), 'cpu')),
-      schedulable: ready && child(raw, 'spec')['unschedulable'] !== true,
-    },
-  ];
-}
-
-/** Transforms a Node without its size, which changes more often than its location. */
-export function transformNodePlace(raw: JsonObject): [Node] {
-  const place: NodePlace = {
-    zone: text(child(child(raw, 'metadata'), 'labels'), 'topology.kubernetes.io/zone'),
-    prefixes: [
-      ...children(child(raw, 'status'), 'addresses')
-        .filter((address) => text(address, 'type') === 'InternalIP')
-        .map((address) => plainAddress(text(address, 'address'))),
-      ...podRanges(child(raw, 'spec')),
-    ].filter((prefix) => parseNet(prefix) !== null),
-  };
-  return [{ kind: 'Node', name: names(raw).name, milliCores: 0, schedulable: false, place }];
+  const zone = text(child(child(raw, 'metadata'), 'labels'), 'topology.kubernetes.io/zone');
+  const prefixes = [
+    ...children(child(raw, 'status'), 'addresses')
+      .filter((address) => text(address, 'type') === 'InternalIP')
+      .map((address) => plainAddress(text(address, 'address'))),
+    ...podRanges(child(raw, 'spec')),
+  ].filter((prefix) => parseNet(prefix) !== null);
+  return [{ kind: 'Node', name: names(raw).name, zone, prefixes }];
 }
 
 function podRanges(spec: JsonObject): string[] {
   const many = texts(spec, 'podCIDRs');
   return many.length > 0 ? many : [text(spec, 'podCIDR')];
-}
-
-/**
- * Converts a quantity of CPUs to thousandths: `4`, `3920m`. Returns 0 if it is malformed. The API has more forms, but
- * kubelets write only these two.
- */
-function milliCores(quantity: string): number {
-  const [, digits = '0', milli] = /^(\d+(?:\.\d+)?)(m?)$/.exec(quantity) ?? [];
-  return Math.ceil(Number(digits) * (milli === 'm' ? 1 : 1000));
 }
 
 /** Transforms a ServiceImport from multicluster.x-k8s.io/v1alpha1. */

@@ -111,8 +111,12 @@ export function encodeAddress(address: Uint8Array): string {
   return String.fromCharCode(...address);
 }
 
-/** Flattens a string into bytes, because V8 represents concatenations as trees. */
+/** The length in characters from which V8 represents concatenations as trees. */
+const TREE_MIN = 13;
+
+/** Flattens a string into bytes. */
 function flat(encoded: string): string {
+  if (encoded.length < TREE_MIN) return encoded;
   return Buffer.from(encoded, 'latin1').toString('latin1');
 }
 

@@ -3,8 +3,11 @@ import { describe, test } from 'node:test';
 import { parseAddress } from '../../../base/ip.ts';
 import type { Pod } from '../../../kube/store/objects.ts';
 import { ClientTable } from '../worker/client-table.ts';
+import { clusterRecords } from '../control/cluster-records.ts';
 import type { NamespaceNumbers } from './namespace-table.ts';
-import { PodTable } from './pods.ts';
+import { PodTable, type PodRecord } from './pods.ts';
+
+const { of } = clusterRecords({ podNames: false, outside: false });
 
 const pod = (place: string, ip: string | string[], more: Partial<Pod> = {}): Pod => {
   const [name, namespace] = place.split('.');
@@ -39,7 +42,8 @@ class Watcher {
 
   put(...pods: Pod[]): this {
     for (const one of pods)
-      for (const fact of this.pods.put(one)) this.clients.apply(fact, this.#namespaces);
+      for (const fact of this.pods.put(of(one) as PodRecord))
+        this.clients.apply(fact, this.#namespaces);
     return this;
   }
 

@@ -1,17 +1,29 @@
 /** Pods by address, on the control thread. */
 import { larger } from '../../../base/copy-bytes.ts';
 import { hashBytes } from '../../../base/hash.ts';
-import { parseAddress } from '../../../base/ip.ts';
-import type { Pod } from '../../../kube/store/objects.ts';
+import type { ObjectRecord } from '../../../kube/store/object-record.ts';
 import type { AddressFact } from './cluster-facts.ts';
 import { encodeAddress } from './endpoint-encoding.ts';
 import { AddressTable, Multimap } from './multimap.ts';
 import { NamespaceTable } from './namespace-table.ts';
 import { placeHash } from './place-hash.ts';
 
-const FIRST = 1; // set if it is the pod's first address (`status.podIP`)
-const HOST_NETWORK = 2;
-const TERMINATING = 4;
+/** A pod, reduced to the data that determines who sends from its addresses. */
+export interface PodRecord extends ObjectRecord {
+  readonly kind: 'Pod';
+  /** `status.podIPs` (`encodeAddresses`), the first being `status.podIP`. Empty if the pod has finished or is lost. */
+  readonly addresses: string;
+  /** Flags of `POD`. */
+  readonly flags: number;
+  /** Empty unless requested. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Name of its node, or empty unless requested. */
+  readonly node: string;
+}
+
+export const POD = { HOST_NETWORK: 2, TERMINATING: 4 } as const;
+/** Flag for a pod's first address (`status.podIP`). */
+const FIRST = 1;
 
 const utf8 = new TextEncoder();
 /** Namespaces have up to 63 characters, and pod names up to 253. */
@@ -19,7 +31,7 @@ const podText = new Uint8Array(512);
 
 interface PodName {
   readonly name: string;
-  readonly labels: Readonly<Record<string, string>> | undefined;
+  readonly labels: Readonly<Record<string, string>> | null;
 }
 
 /**
@@ -63,20 +75,13 @@ export class PodTable {
   }
 
   /** Stores a pod's current state, and returns what has changed for its old and new addresses. */
-  put(pod: Pod): AddressFact[] {
+  put(pod: PodRecord): AddressFact[] {
     const touched = this.#take(pod.namespace, pod.name);
-    const live = pod.phase !== 'Succeeded' && pod.phase !== 'Failed' && pod.phase !== 'Unknown';
-    if (live) {
-      pod.ips.forEach((text, index) => {
-        const address = parseAddress(text);
-        if (address === null) return;
-        const flags =
-          (index === 0 ? FIRST : 0) |
-          (pod.hostNetwork ? HOST_NETWORK : 0) |
-          (pod.terminating ? TERMINATING : 0);
-        this.#add(pod, address, flags);
-        touched.set(encodeAddress(address), address);
-      });
+    const bytes = Buffer.from(pod.addresses, 'latin1');
+    for (let at = 0; at < bytes.length; at += 1 + bytes[at]!) {
+      const address = bytes.subarray(at + 1, at + 1 + bytes[at]!);
+      this.#add(pod, address, pod.flags | (at === 0 ? FIRST : 0));
+      touched.set(encodeAddress(address), address);
     }
     return [...touched.values()].map((address) => this.#fact(address));
   }
@@ -113,7 +118,7 @@ export class PodTable {
     return touched;
   }
 
-  #add(pod: Pod, address: Uint8Array, flags: number): void {
+  #add(pod: PodRecord, address: Uint8Array, flags: number): void {
     const entry = this.#free.pop() ?? this.#used++;
     if (entry >= this.#flags.length) this.#grow();
     const hash = this.#hashOf(pod.namespace, pod.name);
@@ -122,8 +127,9 @@ export class PodTable {
     this.#namespaceTable.numbers.hold(namespace);
     this.#namespaces[entry] = namespace;
     this.#flags[entry] = address.length === 4 ? flags | -128 : flags;
-    if (this.#named) this.#names[entry] = { name: pod.name, labels: pod.labels };
-    if (pod.nodeName !== undefined) this.#nodes[entry] = pod.nodeName;
+    const labels = Object.keys(pod.labels).length > 0 ? pod.labels : null;
+    if (this.#named) this.#names[entry] = { name: pod.name, labels };
+    if (pod.node !== '' || this.#nodes[entry]) this.#nodes[entry] = pod.node;
     this.#byPod.add(hash, 0, entry);
     this.#byAddress.add(address, 0, address.length, entry);
   }
@@ -132,17 +138,17 @@ export class PodTable {
     const entries = this.#entriesAt(address);
     const flags = (entry: number): number => this.#flags[entry]!;
     const first = entries.filter((entry) => (flags(entry) & FIRST) !== 0);
-    const staying = entries.filter((entry) => (flags(entry) & TERMINATING) === 0);
+    const staying = entries.filter((entry) => (flags(entry) & POD.TERMINATING) === 0);
     const senders = staying.length > 0 ? staying : entries;
     const from = new Set(senders.map((entry) => this.#namespaces[entry]!));
     const client = from.size === 1 ? this.#namespaceTable.nameOf([...from][0]!) : '';
     const node = placeHash(this.#nodeOf(senders));
     const fact: AddressFact = {
-      about: 'address',
+      kind: 'Address',
       address: encodeAddress(address),
       namespaces: first.map((entry) => this.#namespaceTable.nameOf(this.#namespaces[entry]!)),
       client,
-      ...(senders.some((entry) => (flags(entry) & HOST_NETWORK) !== 0) ? { host: true } : {}),
+      ...(senders.some((entry) => (flags(entry) & POD.HOST_NETWORK) !== 0) ? { host: true } : {}),
       ...(node === '' ? {} : { node }),
     };
     const named = senders.length === 1 ? this.#names[senders[0]!] : null;
@@ -150,7 +156,7 @@ export class PodTable {
     return {
       ...fact,
       pod: named.name,
-      ...(named.labels === undefined ? {} : { labels: named.labels }),
+      ...(named.labels === null ? {} : { labels: named.labels }),
     };
   }
 

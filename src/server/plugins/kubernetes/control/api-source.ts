@@ -17,6 +17,7 @@ import { OBJECT_MEMORY } from '../../../kube/store/bounded-stores.ts';
 import { shareOfThread } from '../../../kube/api/work-share.ts';
 import { defaultBuckets } from '../../../metrics/buckets.ts';
 import type { Registry } from '../../../metrics/registry.ts';
+import { clusterRecords, type ClusterRecord } from './cluster-records.ts';
 import type { SourcePlan } from './source-plan.ts';
 
 export interface SourceParts {
@@ -31,11 +32,12 @@ export interface SourceParts {
  * Watches the API server given in the plan.
  * @throws Problem (files, environment)
  */
-export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
+export function apiSource(plan: SourcePlan, parts: SourceParts): Source<ClusterRecord> {
   const { clock, log, random } = parts;
   return apiServerSource({
     connection: connect(plan, parts),
     wanted: plan.wanted,
+    reduction: clusterRecords(plan),
     clock,
     random,
     log,
@@ -61,7 +63,9 @@ function connect(
     : endpointConnection(endpoint, tls);
 }
 
-function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'taken'> {
+function memoryMetrics(
+  metrics: Registry,
+): Pick<ApiServerParts<ClusterRecord>, 'leftOut' | 'taken'> {
   const bytes = metrics.gauge(
     'ndots_kubernetes_apiserver_bytes',
     "Memory used by the API server's objects on the control thread.",
@@ -77,7 +81,7 @@ function memoryMetrics(metrics: Registry): Pick<ApiServerParts, 'leftOut' | 'tak
   };
 }
 
-function failureMetric(metrics: Registry): NonNullable<ApiServerParts['failed']> {
+function failureMetric(metrics: Registry): NonNullable<ApiServerParts<ClusterRecord>['failed']> {
   const failures = metrics.counter(
     'ndots_kubernetes_apiserver_failures_total',
     'API server lists and watches that failed or were aborted, by kind of failure; large: a list that did not end.',

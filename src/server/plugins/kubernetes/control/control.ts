@@ -4,6 +4,7 @@ import { waitBeforeServing } from '../../../engine/contract/startup.ts';
 import type { Source } from '../../../kube/store/object-source.ts';
 import type { KubernetesOptions } from '../contract/kubernetes-options.ts';
 import type { SourceParts } from './api-source.ts';
+import { clusterRecords, type ClusterRecord } from './cluster-records.ts';
 import { ClusterPublisher } from './publisher.ts';
 import { planSource, sourceKey, type SourcePlan } from './source-plan.ts';
 
@@ -20,7 +21,14 @@ export async function control(options: KubernetesOptions, context: ControlContex
   const openSource = await loadSource(plan);
   const publisher = context.replicated(
     sourceKey(plan),
-    (open) => new ClusterPublisher({ ...plan, source: openSource(context), open, clock, metrics }),
+    (open) =>
+      new ClusterPublisher({
+        source: openSource(context),
+        open,
+        clock,
+        metrics,
+        clientNames: plan.clientNames,
+      }),
   );
   context.readiness(() => publisher.synced);
   context.onStart(() => {
@@ -45,7 +53,9 @@ export async function control(options: KubernetesOptions, context: ControlContex
  * Loads only the code that the plan's source needs.
  * @returns a function that opens the source; it throws a Problem (directory, files, environment)
  */
-async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts) => Source> {
+async function loadSource(
+  plan: SourcePlan,
+): Promise<(parts: SourceParts) => Source<ClusterRecord>> {
   const { manifests: folder, manifestMemory: memory, wanted } = plan;
   if (folder === null) {
     const { apiSource } = await import('./api-source.ts');
@@ -66,6 +76,7 @@ async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts) => Sou
       folder,
       memory,
       wanted,
+      reduction: clusterRecords(plan),
       clock,
       log,
       problem: ({ code }) => problems.with(code).add(1),

@@ -24,9 +24,7 @@ function rig(objects: readonly KubeObject[] = []) {
     source,
     clock,
     metrics: new SharedRegistry((event) => collection.add('main', event)),
-    podNames: false,
     clientNames: false,
-    outside: false,
     open: (parts) => {
       set = parts as unknown as DataSetParts<ClusterFact, TriggerTimes>;
       return {
@@ -51,7 +49,7 @@ function rig(objects: readonly KubeObject[] = []) {
   };
 }
 
-const about = (facts: readonly ClusterFact[]): string[] => facts.map((fact) => fact.about);
+const about = (facts: readonly ClusterFact[]): string[] => facts.map((fact) => fact.kind);
 
 test('waiting for the first listing ends with the configuration', async () => {
   const { publisher } = rig([namespace('a')]);
@@ -68,12 +66,12 @@ describe('facts about a cluster that workers receive', () => {
   test('consist of one fact per object and the time of the change', async () => {
     const { publisher, source, published, clock } = rig([namespace('a')]);
     publisher.start();
-    assert.deepEqual(about(published), ['time', 'namespace']);
+    assert.deepEqual(about(published), ['Time', 'Namespace']);
     source.put(service('web.a', '10.0.0.1'));
-    assert.deepEqual(about(published.slice(2)), ['service'], 'within the same second');
+    assert.deepEqual(about(published.slice(2)), ['Service'], 'within the same second');
     await clock.advance(1000);
     source.remove(service('web.a', '10.0.0.1'));
-    assert.deepEqual(about(published.slice(3)), ['time', 'service']);
+    assert.deepEqual(about(published.slice(3)), ['Time', 'Gone']);
   });
 
   test('are a snapshot for new workers: the objects, the serials, and whether everything has been listed', () => {
@@ -82,12 +80,12 @@ describe('facts about a cluster that workers receive', () => {
       service('web.a', '10.0.0.1'),
       slice('web.a', ['10.1.0.1']),
     ]);
-    assert.deepEqual(about(snapshot()), ['time', 'serials'], 'before the start nothing is known');
+    assert.deepEqual(about(snapshot()), ['Time', 'Serials'], 'before the start nothing is known');
     publisher.start();
-    const objects = ['time', 'namespace', 'service', 'slice', 'serials'];
+    const objects = ['Time', 'Namespace', 'Service', 'EndpointSlice', 'Serials'];
     assert.deepEqual(about(snapshot()), objects);
     source.complete();
-    assert.deepEqual(about(snapshot()), [...objects, 'listed']);
+    assert.deepEqual(about(snapshot()), [...objects, 'Listed']);
   });
 
   test('are complete when the source is and every worker has applied them', () => {
@@ -99,7 +97,7 @@ describe('facts about a cluster that workers receive', () => {
       synced = true;
     });
     source.complete();
-    assert.equal(published.at(-1)?.about, 'listed');
+    assert.equal(published.at(-1)?.kind, 'Listed');
     assert.deepEqual([synced, publisher.synced], [false, false]);
     allApplied();
     assert.deepEqual([synced, publisher.synced], [true, true]);
@@ -124,7 +122,7 @@ describe('the programming latency', () => {
     const { publisher, published } = rig([slice('web.a', ['10.1.0.1'], { triggeredAt: 1000 })]);
     publisher.start();
     const fact = published.at(-1);
-    assert.ok(fact?.about === 'slice');
+    assert.ok(fact?.kind === 'EndpointSlice');
     assert.equal(fact.triggeredAt, 0);
   });
 });

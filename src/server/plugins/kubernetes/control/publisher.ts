@@ -1,45 +1,33 @@
-/** Turns objects into facts on the control thread. */
+/** Publishes a source's records to workers. */
 import type { Clock } from '../../../base/clock.ts';
-import type {
-  ObjectChange,
-  EndpointSlice,
-  KubeObject,
-  Node,
-  Service,
-  ServiceImport,
-} from '../../../kube/store/objects.ts';
+import type { GoneRecord } from '../../../kube/store/object-record.ts';
 import type { Source } from '../../../kube/store/object-source.ts';
 import { programmingBuckets } from '../../../metrics/buckets.ts';
 import type { Histogram, Registry } from '../../../metrics/registry.ts';
 import type { KeptAcrossReloads } from '../../../engine/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../../../engine/contract/data-set.ts';
-import type { ClusterFact, ServiceForm, TriggerTimes } from '../contract/cluster-facts.ts';
-import {
-  encodeAddresses,
-  encodeEndpoints,
-  encodePrefixes,
-  printPorts,
-} from '../contract/endpoint-encoding.ts';
-import { placeHash } from '../contract/place-hash.ts';
-import type { SourcePlan } from './source-plan.ts';
+import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
 import { PodTable } from '../contract/pods.ts';
+import type { ClusterRecord } from './cluster-records.ts';
 
-export interface PublisherParts extends Pick<SourcePlan, 'podNames' | 'clientNames' | 'outside'> {
-  readonly source: Source;
+export interface PublisherParts {
+  readonly source: Source<ClusterRecord>;
   readonly open: OpenDataSet;
   readonly clock: Clock;
   readonly metrics: Registry;
+  /** True if workers need the names and labels of client pods (for `metadata`). */
+  readonly clientNames: boolean;
 }
 
 /** Facts that do not change the zone's content. */
-const SERIALLESS: ReadonlySet<ClusterFact['about']> = new Set(['namespace', 'node', 'time']);
+const SERIALLESS: ReadonlySet<string> = new Set(['Namespace', 'Node', 'Time']);
 
 /** Size in bytes of a fact in transit, excluding any endpoints. */
 const FACT_BYTES = 64;
 
 /**
- * The control thread's end of the replication to workers. It turns a source's objects into facts that contain only the
- * fields DNS needs, and publishes them. It survives reloads that do not change the source.
+ * The control thread's end of the replication to workers. It publishes a source's records, and what pods
+ * mean for their addresses. It survives reloads that do not change the source.
  */
 export class ClusterPublisher implements KeptAcrossReloads {
   readonly #parts: PublisherParts;
@@ -69,7 +57,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
     this.#headless = latency.with('headless_with_selector');
     this.#facts = parts.open<ClusterFact, TriggerTimes>({
       snapshot: () => this.#snapshot(),
-      size: (fact) => FACT_BYTES + (fact.about === 'slice' ? (fact.endpoints?.length ?? 0) : 0),
+      size: (fact) => FACT_BYTES + (fact.kind === 'EndpointSlice' ? fact.endpoints.length : 0),
       applied: (times) => this.#observe(times),
     });
   }
@@ -104,57 +92,27 @@ export class ClusterPublisher implements KeptAcrossReloads {
     await this.#parts.source.stop();
   }
 
-  #publish(batch: readonly ObjectChange[]): void {
+  #publish(batch: readonly (ClusterRecord | GoneRecord)[]): void {
     const facts: ClusterFact[] = [];
     const at = Math.floor(this.#parts.clock.wall() / 1000);
-    if (at !== this.#at) facts.push({ about: 'time', at });
+    if (at !== this.#at) facts.push({ kind: 'Time', at });
     this.#at = at;
     for (const change of batch) facts.push(...this.#factsOf(change));
     for (const fact of facts) {
-      if (fact.about === 'import' || (fact.about === 'slice' && fact.imported !== ''))
+      const kind = fact.kind === 'Gone' ? fact.of : fact.kind;
+      if (kind === 'ServiceImport' || (fact.kind === 'EndpointSlice' && fact.imported !== ''))
         this.#importedSerial = at;
-      else if (!SERIALLESS.has(fact.about)) this.#serial = at;
+      else if (!SERIALLESS.has(kind)) this.#serial = at;
     }
     this.#facts.publish(facts);
   }
 
-  #factsOf(change: ObjectChange): readonly ClusterFact[] {
-    if (change.verb === 'put') {
-      if (change.object.kind === 'Pod') return this.#pods.put(change.object);
-      return [this.#factOf(change.object, this.#listed)];
-    }
-    const { namespace, name } = change;
-    switch (change.kind) {
-      case 'Namespace':
-        return [{ about: 'namespace', name, there: false }];
-      case 'Service':
-        return [
-          { about: 'service', namespace, name, form: null, addresses: '', ports: '', external: '' },
-        ];
-      case 'ServiceImport':
-        return [{ about: 'import', namespace, name, form: null, addresses: '', ports: '' }];
-      case 'EndpointSlice':
-        return [goneSlice(namespace, name)];
-      case 'Pod':
-        return this.#pods.remove(namespace, name);
-      case 'Node':
-        return [{ about: 'node', node: placeHash(name), zone: '', prefixes: null }];
-    }
-  }
-
-  #factOf(object: Exclude<KubeObject, { kind: 'Pod' }>, timed: boolean): ClusterFact {
-    switch (object.kind) {
-      case 'Namespace':
-        return { about: 'namespace', name: object.name, there: true };
-      case 'Service':
-        return serviceFact(object, this.#parts.outside);
-      case 'ServiceImport':
-        return importFact(object);
-      case 'EndpointSlice':
-        return sliceFact(object, this.#parts.podNames, timed);
-      case 'Node':
-        return nodeFact(object);
-    }
+  #factsOf(change: ClusterRecord | GoneRecord): readonly ClusterFact[] {
+    if (change.kind === 'Pod') return this.#pods.put(change);
+    if (change.kind === 'Gone')
+      return change.of === 'Pod' ? this.#pods.remove(change.namespace, change.name) : [change];
+    // The first list is not a change.
+    return [this.#listed || !change.triggeredAt ? change : { ...change, triggeredAt: 0 }];
   }
 
   /** Records how long it took from a change until every worker answers with it. */
@@ -171,7 +129,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
   #check(): void {
     if (this.#listed || !this.#parts.source.synced) return;
     this.#listed = true;
-    this.#facts.publish([{ about: 'listed' }]);
+    this.#facts.publish([{ kind: 'Listed' }]);
     this.#facts.whenApplied(() => {
       this.#synced = true;
       this.#settle();
@@ -183,80 +141,12 @@ export class ClusterPublisher implements KeptAcrossReloads {
   }
 
   *#snapshot(): Generator<ClusterFact> {
-    yield { about: 'time', at: this.#at };
+    yield { kind: 'Time', at: this.#at };
     if (this.#started) {
-      for (const object of this.#parts.source.snapshot()) {
-        if (object.kind !== 'Pod') yield this.#factOf(object, false);
-      }
+      for (const record of this.#parts.source.snapshot()) if (record.kind !== 'Pod') yield record;
       yield* this.#pods.facts();
     }
-    yield { about: 'serials', own: this.#serial, imported: this.#importedSerial };
-    if (this.#listed) yield { about: 'listed' };
+    yield { kind: 'Serials', own: this.#serial, imported: this.#importedSerial };
+    if (this.#listed) yield { kind: 'Listed' };
   }
-}
-
-function serviceFact(service: Service, withOutside: boolean): ClusterFact {
-  const { namespace, name, type, clusterIPs, externalName, ports } = service;
-  const outside = withOutside ? [...service.externalIPs, ...service.loadBalancer].join(' ') : '';
-  const form: ServiceForm =
-    type === 'ExternalName' ? 'external' : clusterIPs[0] === 'None' ? 'headless' : 'cluster';
-  return {
-    about: 'service',
-    namespace,
-    name,
-    form,
-    addresses: form === 'cluster' ? encodeAddresses(clusterIPs) : '',
-    ports: printPorts(ports),
-    external: externalName,
-    ...(outside === '' ? {} : { outside }),
-  };
-}
-
-function importFact({ namespace, name, type, ips, ports }: ServiceImport): ClusterFact {
-  return {
-    about: 'import',
-    namespace,
-    name,
-    form: type === 'Headless' ? 'headless' : 'cluster',
-    addresses: type === 'Headless' ? '' : encodeAddresses(ips),
-    ports: printPorts(ports),
-  };
-}
-
-function nodeFact({ name, place }: Node): ClusterFact {
-  const { zone = '', prefixes = [] } = place ?? {};
-  return {
-    about: 'node',
-    node: placeHash(name),
-    zone: placeHash(zone),
-    prefixes: encodePrefixes(prefixes),
-  };
-}
-
-function sliceFact(slice: EndpointSlice, podNames: boolean, timed: boolean): ClusterFact {
-  return {
-    about: 'slice',
-    namespace: slice.namespace,
-    name: slice.name,
-    service: slice.service,
-    imported: slice.importedService ?? '',
-    cluster: slice.cluster ?? '',
-    ports: printPorts(slice.ports),
-    endpoints: encodeEndpoints(slice.endpoints, podNames),
-    triggeredAt: timed ? slice.triggeredAt : 0,
-  };
-}
-
-function goneSlice(namespace: string, name: string): ClusterFact {
-  return {
-    about: 'slice',
-    namespace,
-    name,
-    service: '',
-    imported: '',
-    cluster: '',
-    ports: '',
-    endpoints: null,
-    triggeredAt: 0,
-  };
 }

@@ -67,7 +67,6 @@ export function planSource(options: KubernetesOptions, context: Surroundings): S
       namespaceLabels: options.namespaceLabels,
       zones: options.zonal,
       podLabels: labelled,
-      // Absent unless it is set, so that snapshot files from older versions remain valid.
       ...(options.topology === null ? {} : { topology: options.topology }),
     },
     podNames: options.endpointPodNames,

@@ -72,12 +72,13 @@ export class ClientPlaces {
     this.#pods.add(this.#bytes, 0, length, record.id);
   }
 
-  applyNode({ node, zone, prefixes }: NodeFact): void {
-    const record = this.#make(node);
+  /** @param fact the node's state, or null if it was removed */
+  applyNode(name: string, fact: NodeFact | null): void {
+    const record = this.#make(placeHash(name));
     for (const key of record.prefixes) this.#takePrefix(key, record);
-    record.there = prefixes !== null;
-    record.zone = zone;
-    record.prefixes = prefixes === null ? [] : this.#keysOf(prefixes);
+    record.there = fact !== null;
+    record.zone = fact?.zone ?? '';
+    record.prefixes = fact === null ? [] : this.#keysOf(fact.prefixes);
     for (const key of record.prefixes) this.#addPrefix(key, record);
     this.#forgetIfEmpty(record);
   }

@@ -64,7 +64,7 @@ test('after any changes, answers equal those of a freshly listed cluster', () =>
         answers(lasting);
         answers(lasting);
       }
-      const fresh = replicatedCluster(source.snapshot());
+      const fresh = replicatedCluster(source.objects);
       assert.deepEqual(answers(lasting), answers(answererOf(fresh.cluster, { pods: 'verified' })));
     }),
     { numRuns: 60 },

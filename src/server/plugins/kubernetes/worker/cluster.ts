@@ -1,5 +1,6 @@
 /** A worker's copy of the cluster. */
 import type { Dependency } from '../../../engine/contract/reply-cache.ts';
+import type { GoneRecord } from '../../../kube/store/object-record.ts';
 import { AddressTable } from '../contract/multimap.ts';
 import { ClientPlaces } from './client-places.ts';
 import { ClientTable } from './client-table.ts';
@@ -134,7 +135,7 @@ export class Cluster implements Dependency {
 
   /** Finds a service by its names as text, for tests and tools. */
   serviceNamed(namespace: string, name: string): ServiceRecord | null {
-    return this.#known({ namespace, name }, this.#services);
+    return this.#known(namespace, name, this.#services);
   }
 
   /**
@@ -173,51 +174,75 @@ export class Cluster implements Dependency {
    * @returns true if anything that is visible in DNS changed
    */
   apply(fact: ClusterFact): boolean {
-    let changed: boolean;
-    let imported = false;
-    switch (fact.about) {
-      case 'namespace':
-        changed = this.#namespaces.set(fact.name, fact.there);
-        if (changed) this.epoch++;
-        break;
-      case 'service':
-        changed = this.#applyService(fact, this.#services);
-        break;
-      case 'import':
-        changed = this.#applyService({ ...fact, external: '' }, this.#imports);
-        imported = true;
-        break;
-      case 'slice':
-        changed = this.#applySlice(fact);
-        imported = fact.imported !== '' && fact.service === '';
-        break;
-      case 'address':
-        changed = this.#clients.apply(fact, this.#namespaces.numbers);
-        this.#places.applyPod(fact);
-        break;
-      case 'node':
-        // Replies that depend on nodes are built for each query anyway.
-        this.#places.applyNode(fact);
-        return false;
-      case 'time':
-        this.#at = fact.at;
-        return false;
-      case 'serials':
-        this.serial = fact.own;
-        this.importedSerial = fact.imported;
-        return false;
-      case 'listed':
-        this.#complete();
-        return false;
-    }
-    if (!changed) return false;
+    const kind = fact.kind === 'Gone' ? fact.of : fact.kind;
+    const imported =
+      kind === 'ServiceImport' ||
+      (fact.kind === 'EndpointSlice' && fact.imported !== '' && fact.service === '');
+    if (!this.#isChangedBy(fact)) return false;
     // Wraps around, since it is compared as 32 bits.
     this.version = (this.version + 1) | 0;
     // Namespaces alone do not change the serial, because CoreDNS counts only services, slices and pods.
-    if (fact.about === 'namespace') return true;
-    if (imported) this.importedSerial = this.#at;
+    if (kind === 'Namespace') this.epoch++;
+    else if (imported) this.importedSerial = this.#at;
     else this.serial = this.#at;
     return true;
+  }
+
+  #isChangedBy(fact: ClusterFact): boolean {
+    switch (fact.kind) {
+      case 'Namespace':
+        return this.#namespaces.set(fact.name, true);
+      case 'Service':
+        return this.#applyService(fact, this.#services);
+      case 'ServiceImport':
+        return this.#applyService({ ...fact, external: '' }, this.#imports);
+      case 'EndpointSlice':
+        return this.#applySlice(fact);
+      case 'Gone':
+        return this.#remove(fact);
+      case 'Address':
+        this.#places.applyPod(fact);
+        return this.#clients.apply(fact, this.#namespaces.numbers);
+      case 'Node':
+        // Replies that depend on nodes are built for each query anyway.
+        this.#places.applyNode(fact.name, fact);
+        return false;
+      case 'Time':
+        this.#at = fact.at;
+        return false;
+      case 'Serials':
+        this.serial = fact.own;
+        this.importedSerial = fact.imported;
+        return false;
+      case 'Listed':
+        this.#complete();
+        return false;
+    }
+  }
+
+  #remove({ of, namespace, name }: GoneRecord): boolean {
+    switch (of) {
+      case 'Namespace':
+        return this.#namespaces.set(name, false);
+      case 'Service':
+        return this.#removeService(namespace, name, this.#services);
+      case 'ServiceImport':
+        return this.#removeService(namespace, name, this.#imports);
+      case 'EndpointSlice': {
+        const key = `${namespace}/${name}`;
+        const before = this.#slices.get(key);
+        if (before === undefined) return false;
+        this.#slices.delete(key);
+        this.#detach(before, null);
+        return true;
+      }
+      case 'Node':
+        this.#places.applyNode(name, null);
+        return false;
+      case 'Pod':
+        // Workers know only the pods' addresses.
+        return false;
+    }
   }
 
   /** Takes over the content of the other cluster, which must not be used any more. */
@@ -253,11 +278,9 @@ export class Cluster implements Dependency {
     table: NameTable<ServiceRecord>,
   ): boolean {
     const { form, addresses, external } = fact;
-    if (form === null && (this.#known(fact, table)?.form ?? null) === null) return false;
     const service = this.#service(fact.namespace, fact.name, table);
     const ports = parsePorts(fact.ports);
-    const moved =
-      table === this.#services && this.#outside.set(service, (fact as ServiceFact).outside ?? '');
+    const moved = fact.kind === 'Service' && this.#outside.set(service, fact.outside);
     if (
       !moved &&
       service.form === form &&
@@ -277,14 +300,26 @@ export class Cluster implements Dependency {
     service.external = external;
     service.ports = ports;
     service.version = (service.version + 1) | 0;
-    if (form === null) this.#forgetIfEmpty(service, table);
     return true;
   }
 
-  #known(
-    { namespace, name }: { readonly namespace: string; readonly name: string },
-    table: NameTable<ServiceRecord>,
-  ): ServiceRecord | null {
+  #removeService(namespace: string, name: string, table: NameTable<ServiceRecord>): boolean {
+    const service = this.#known(namespace, name, table);
+    if (service === null || service.form === null) return false;
+    if (table === this.#services) {
+      this.#indexAddresses(service, false);
+      this.#outside.set(service, '');
+    }
+    service.form = null;
+    service.addresses = '';
+    service.external = '';
+    service.ports = parsePorts('');
+    service.version = (service.version + 1) | 0;
+    this.#forgetIfEmpty(service, table);
+    return true;
+  }
+
+  #known(namespace: string, name: string, table: NameTable<ServiceRecord>): ServiceRecord | null {
     const parent = this.#namespaces.get(namespace);
     return parent === null ? null : table.get(name, parent.id);
   }
@@ -324,12 +359,6 @@ export class Cluster implements Dependency {
     const key = `${fact.namespace}/${fact.name}`;
     const before = this.#slices.get(key) ?? null;
     const { service, imported, cluster, endpoints } = fact;
-    if (endpoints === null) {
-      if (before === null) return false;
-      this.#slices.delete(key);
-      this.#detach(before, null);
-      return true;
-    }
     const after: SliceRecord = {
       key: before?.key ?? key,
       service: service === '' ? null : this.#service(fact.namespace, service, this.#services),

@@ -18,7 +18,7 @@ export class ClusterReplica implements Replica<ClusterFact, TriggerTimes> {
     const times: Record<'cluster' | 'headless', number[]> = { cluster: [], headless: [] };
     for (const fact of facts) {
       cluster.apply(fact);
-      if (fact.about !== 'slice' || fact.triggeredAt === 0) continue;
+      if (fact.kind !== 'EndpointSlice' || !fact.triggeredAt) continue;
       const form = cluster.serviceNamed(fact.namespace, fact.service)?.form;
       if (form === 'cluster' || form === 'headless') times[form].push(fact.triggeredAt);
     }
