@@ -20,6 +20,8 @@ export const namesWithoutAddresses: FindingKind = {
     if (first === undefined) return excluded('every queried name that exists has an address');
     for (const { name, written } of found) claims.names.add(name).add(written);
     const names = found.map(({ name }) => name);
+    const typesOf = (name: string): string =>
+      observed.names.get(name, TYPE.AAAA) === undefined ? 'A' : 'A and AAAA';
     const clients = [...new Set(found.flatMap((each) => [...each.clients.keys()]))];
     const services = names.filter((name) => isService(name, observed));
     const [service = 'SERVICE', namespace = 'NAMESPACE'] =
@@ -33,7 +35,7 @@ export const namesWithoutAddresses: FindingKind = {
       confidence: 0.88,
       seen: [
         sentence(
-          `These lookups got NODATA (NOERROR without an answer): ${listed(found.map(({ name, lookups }) => `${name} ${typesOf(name, observed)} (${lookups} lookups)`))}`,
+          `These lookups got NODATA (NOERROR without an answer): ${listed(found.map(({ name, lookups }) => `${name} ${typesOf(name)} (${lookups} lookups)`))}`,
         ),
         `The servers returned neither NXDOMAIN nor an address for ${names.length === 1 ? 'this name' : 'these names'}.`,
         `The queries came from ${listed(clients)}.`,
@@ -77,11 +79,6 @@ function emptyNames(observed: Observations, claims: Claims): readonly EmptyName[
       });
     })
     .toSorted((one, other) => other.lookups - one.lookups);
-}
-
-/** The queried address types, such as `A and AAAA`. */
-function typesOf(name: string, { names }: Observations): string {
-  return names.get(name, TYPE.AAAA) === undefined ? 'A' : 'A and AAAA';
 }
 
 function isService(name: string, { domains }: Observations): boolean {

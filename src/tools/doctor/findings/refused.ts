@@ -1,5 +1,5 @@
 /** REFUSED: the servers that send it, and the clients that get it. */
-import { EDE, errorName, RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { addressTypes, EDE, errorName, RCODE } from '../../../server/wire/iana.ts';
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isBarred, isOfBarred } from '../observe/barred.ts';
@@ -166,7 +166,9 @@ function endsFailedSearch(
   { servers: all, backends, names, domains }: Observations,
 ): boolean {
   if (name.indexOf('.') < name.length - 1) return false;
-  if ([...domains.all].some((domain) => isQueried(name + domain, names))) return true;
+  const isQueried = (each: string): boolean =>
+    addressTypes.some((type) => names.get(each, type) !== undefined);
+  if ([...domains.all].some((domain) => isQueried(name + domain))) return true;
   return [...servers].some(
     ([address, { refused: count }]) =>
       count > 0 &&
@@ -174,10 +176,6 @@ function endsFailedSearch(
         (view) => (view?.outcomes.servfail ?? 0) >= MIN_CASES,
       ),
   );
-}
-
-function isQueried(name: string, names: Observations['names']): boolean {
-  return [TYPE.A, TYPE.AAAA].some((type) => names.get(name, type) !== undefined);
 }
 
 /**

@@ -1,16 +1,10 @@
 /** Search domains that fail for every name under them. */
 import { outcome } from '../../probe/probe-queries.ts';
-import type { SuffixReplies } from '../../probe/checks/suffix-hazards.ts';
 import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import { explainLate } from '../observe/consequences.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
-import {
-  isLost,
-  sentSpan,
-  type SeenExchange,
-  type SeenLookup,
-} from '../../capture/pair/seen-exchange.ts';
+import { isLost, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
 import { deadNames } from '../observe/dead-names.ts';
 import { goByEdns } from '../observe/edns-losses.ts';
@@ -113,7 +107,7 @@ export const searchDomainFails: FindingKind = {
       confidence: 0.9,
       seen: found.map(
         ([suffix, replies]) =>
-          `${replies.random} gets ${ofOdd(replies)} instead of NXDOMAIN, like all names under ${suffix}`,
+          `${replies.random} gets ${outcome(replies.odd!, TYPE.A)} instead of NXDOMAIN, like all names under ${suffix}`,
       ),
       affected: ['pods with this domain in their search path'],
       why: 'Each lookup tries this domain. musl (Alpine) fails there, while glibc and Go wait or retry before they continue.',
@@ -152,17 +146,15 @@ function failingUpstream(observed: Observations, own: ReadonlySet<string>): Part
 
 /** Clients whose lookups end at the domain, without the rest of the search path. */
 function stoppedAt(observed: Observations, own: ReadonlySet<string>): PartialText {
-  const ended = programsOf(observed).filter(({ candidates }) => own.has(candidates.at(-1)!));
+  const ended = observed.affected.filter(
+    ({ client, candidates }) => !isServer(observed, client) && own.has(candidates.at(-1)!),
+  );
   const byClient = Map.groupBy(ended, ({ client }) => client);
   const clients = [...byClient].flatMap(([client, all]) => (all.length >= 2 ? client : []));
   if (clients.length === 0) return false;
   const kinds = clients.map((client) => observed.clients.get(client)?.recognition.best?.kind);
   const isMusl = kinds.includes('musl');
   return `The lookups of ${listed(clients)} end there, and the rest of the search path is never tried${isMusl ? ' (musl, as in Alpine, gives up at an error, while glibc and Go continue)' : ''}.`;
-}
-
-function programsOf(observed: Observations): readonly SeenLookup[] {
-  return observed.affected.filter(({ client }) => !isServer(observed, client));
 }
 
 /** A search domain whose names are not answered from some moment on, while others are. */
@@ -288,8 +280,4 @@ function othersGoToo(
       !domains.isOfCluster(name),
   );
   return others.length >= MIN_CASES && others.length > MAX_OTHER_LOSSES * own.length;
-}
-
-function ofOdd({ odd }: SuffixReplies): string {
-  return outcome(odd!, TYPE.A);
 }

@@ -37,7 +37,9 @@ export const shortTarget: FindingKind = {
     const own = new Set(short.map(({ name }) => name));
     const targets = [...new Set(short.map(({ target }) => target.slice(0, -1)))];
     const wholes = [...new Set(short.map(({ whole }) => whole))];
-    const found = wholes.filter((whole) => isFound(observed, `${whole}.`));
+    const found = wholes.filter((whole) =>
+      addressTypes.some((type) => (names.get(`${whole}.`, type)?.outcomes.found ?? 0) > 0),
+    );
     const denied = short.filter(({ target }) =>
       addressTypes.some((type) => (names.get(target, type)?.outcomes.nxdomain ?? 0) > 0),
     );
@@ -103,8 +105,4 @@ function shortTargets(observed: Observations): readonly ShortTarget[] {
     const isSure = isService || labels.length === 1 || isNamespace;
     return [{ name, target, whole: whole.slice(0, -1), count, isSure }];
   });
-}
-
-function isFound({ names }: Observations, name: string): boolean {
-  return addressTypes.some((type) => (names.get(name, type)?.outcomes.found ?? 0) > 0);
 }

@@ -67,7 +67,9 @@ export const splitHorizon: FindingKind = {
     const lacking = upstream.length > 0 ? upstream : first.lacking;
     const zone = observed.replyFaults.zones.get(names[0]!)?.zone ?? '';
     const denied = found.reduce((sum, { view }) => sum + view.outcomes.nxdomain, 0);
-    const who = clientsOf(observed, having);
+    const who = [
+      ...new Set(having.flatMap((server) => [...(observed.servers.get(server)?.clients ?? [])])),
+    ];
     return {
       ...said,
       severity: 'critical',
@@ -172,8 +174,4 @@ function difference(view: NameView, observed: Observations): Difference | null {
     lacking.some((other) => serveTheSame(observed, one, other)),
   );
   return having.length === 0 || lacking.length === 0 || isInTurn ? null : { view, having, lacking };
-}
-
-function clientsOf({ servers }: Observations, addresses: readonly string[]): readonly string[] {
-  return [...new Set(addresses.flatMap((address) => [...(servers.get(address)?.clients ?? [])]))];
 }

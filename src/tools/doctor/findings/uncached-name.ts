@@ -1,15 +1,10 @@
 /** Names with TTL 0, which no cache may keep. */
 import { typeName } from '../../../server/wire/iana.ts';
-import { explainLateness, uncachedNames, type Uncached } from '../observe/uncached-names.ts';
+import { explainLateness, uncachedNames } from '../observe/uncached-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence, share, took } from '../texts.ts';
 import { UNCACHED } from '../thresholds/answers.ts';
 import { SLOW_LOOKUPS } from '../thresholds/lateness.ts';
-
-/** The clients that query these names. */
-function askersOf(found: readonly Uncached[]): readonly string[] {
-  return [...new Set(found.flatMap(({ view }) => view.lastClients))];
-}
 
 export const uncachedName: FindingKind = {
   code: 'ND4020',
@@ -43,7 +38,7 @@ export const uncachedName: FindingKind = {
               `${count} answers for ${view.name} ${typeName(view.type)} had TTL ${ttl} and took ${took(meanMs)} on average.`,
           ),
         isMost && fine < UNCACHED.others
-          ? `These are ${share(asked, asked + fine)} answers to ${listed(askersOf(found))}. Other names can be cached, but never these.`
+          ? `These are ${share(asked, asked + fine)} answers to ${listed(found.flatMap(({ view }) => view.lastClients))}. Other names can be cached, but never these.`
           : `${fine} answers for other names, which have a TTL and are cached, took ${took(fineMs)} on average.`,
         isCause &&
           `${share(slowLookups, lookups)} lookups took a second or more, and (nearly) all late replies in them are for ${names.length === 1 ? 'this name' : 'these names'}.`,
