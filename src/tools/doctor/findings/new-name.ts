@@ -194,5 +194,5 @@ function told(
 }
 
 function namesOf(cached: readonly NameView[]): string {
-  return listed([...new Set(cached.map(({ name }) => name))]);
+  return listed(cached.map(({ name }) => name));
 }

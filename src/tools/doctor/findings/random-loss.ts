@@ -95,7 +95,7 @@ export const randomLoss: FindingKind = {
           `All ${losses.length} lost queries are AAAA, while none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA right after A from the same socket.`,
         beside !== null &&
           sentence(
-            `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed([...new Set(losses.map(({ name }) => name))])}`,
+            `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed(losses.map(({ name }) => name))}`,
           ),
         isMoment
           ? `All of them were sent within ${took(toMs - fromMs)}, while other queries sent during that time were answered.`

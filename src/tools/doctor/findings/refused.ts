@@ -134,7 +134,7 @@ export const refused: FindingKind = {
       confidence: cause.confidence ?? 0.8,
       seen: [
         sentence(
-          `${share(count, asked)} queries were REFUSED, most by ${mostBy(names, server, count)}. They include ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(count, asked)} queries were REFUSED, most by ${mostBy(names, server, count)}. They include ${listed(names.map(({ name }) => name))}`,
         ),
         byClient
           ? `The refusals depend on the client. All queries from ${listed(barred.map(({ address }) => address))} are refused${isOnlySome ? ', while other clients are answered' : ''}.`

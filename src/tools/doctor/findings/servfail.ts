@@ -67,7 +67,7 @@ export const serverFails: FindingKind = {
       confidence: turns !== null ? 0.85 : byName === null ? 0.75 : beyond === null ? 0.83 : 0.9,
       seen: [
         sentence(
-          `${share(servfail, asked)} queries got ${errors.join(' or ')}, ${isUpstream ? `which came from the upstream ${worst.address}` : `mostly from ${worst.address || 'this server'}`}${ofThese}. They include ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(servfail, asked)} queries got ${errors.join(' or ')}, ${isUpstream ? `which came from the upstream ${worst.address}` : `mostly from ${worst.address || 'this server'}`}${ofThese}. They include ${listed(names.map(({ name }) => name))}`,
         ),
         isAllOutside && outsideText(byName),
         byName !== null && namesText(byName, isAaaaAlone(observed, names)),
@@ -80,7 +80,7 @@ export const serverFails: FindingKind = {
         late.length >= MIN_CASES &&
           `${late.length} of these failures took a second or more, because the server was waiting for another server that did not answer.`,
         observed.failures.length > 0 &&
-          `According to its log, it was waiting for ${listed([...new Set(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))])}.`,
+          `According to its log, it was waiting for ${listed(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))}.`,
       ],
       why: whyOf(mostly, byName),
       fix: [

@@ -62,7 +62,7 @@ export const shadowedName: FindingKind = {
         ...(found.length > 1
           ? [
               sentence(
-                `The same applies to ${listed([...new Set(found.map((each) => each.stem))].filter((each) => each !== stem))}`,
+                `The same applies to ${listed(found.map((each) => each.stem).filter((each) => each !== stem))}`,
               ),
             ].filter((text) => !text.endsWith('to .'))
           : []),

@@ -55,7 +55,7 @@ export const shortTarget: FindingKind = {
         ),
         denied.length !== 0 &&
           sentence(
-            `The DNS pod queries ${listed([...new Set(denied.map(({ target }) => target))])} at its upstream as written, and gets NXDOMAIN`,
+            `The DNS pod queries ${listed(denied.map(({ target }) => target))} at its upstream as written, and gets NXDOMAIN`,
           ),
         found.length !== 0 &&
           `${listed(found)} ${found.length === 1 ? 'resolves' : 'resolve'} in this capture.`,

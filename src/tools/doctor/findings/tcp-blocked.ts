@@ -221,7 +221,7 @@ function workedText(blocked: readonly ConnectionPair[]): {
   readonly fromMs: number;
   readonly servers: string;
 } {
-  const servers = listed([...new Set(blocked.map(({ server }) => server))]);
+  const servers = listed(blocked.map(({ server }) => server));
   const fromMs = Math.min(...blocked.map((pair) => pair.failedFromMs));
   const before = blocked.reduce(
     (sum, { acceptedMs, failedFromMs }) =>

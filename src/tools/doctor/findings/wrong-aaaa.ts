@@ -157,7 +157,7 @@ function originOf(observed: Observations, names: readonly string[], isLate: bool
     ...new Set(list.flatMap(([address, outcomes]) => (test(outcomes) ? address : []))),
   ];
   const guilty = isOf(behind, isBad);
-  const zones = listed([...new Set(names.map(registeredDomainOf))]);
+  const zones = listed(names.map(registeredDomainOf));
   const owner = `Tell the owner of ${zones} that the zone’s servers answer AAAA with an error although an A record exists. They have to answer NOERROR without a record, with the zone’s SOA record (RFC 4074).`;
   const locally =
     'Until then, answer AAAA for these names at the DNS server, as in template IN AAAA ZONE { rcode NOERROR; authority "…SOA…"; fallthrough }.';
