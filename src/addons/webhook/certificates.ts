@@ -19,7 +19,6 @@ const DAY_MS = 24 * 3600_000;
 /** Backdates certificates for clients whose clocks are behind. */
 const EARLIER_MS = 3600_000;
 
-/** Validity period of a certificate. */
 interface CertificateValidity {
   readonly notBefore: Date;
   readonly notAfter: Date;
@@ -30,7 +29,6 @@ function validFor(ms: number, now: number): CertificateValidity {
   return { notBefore: new Date(now - EARLIER_MS), notAfter: new Date(now + ms) };
 }
 
-/** A certificate authority. */
 export class Authority {
   readonly identity: PemIdentity;
   readonly #name: string;

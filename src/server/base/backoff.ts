@@ -30,7 +30,6 @@ export class Backoff {
     this.#nextMs = firstMs;
   }
 
-  /** Consecutive failures. */
   get failures(): number {
     return this.#failures;
   }

@@ -8,7 +8,6 @@ export interface Clock {
   after(delayMs: number, run: () => void): Timer;
 }
 
-/** A pending timer. */
 export interface Timer {
   cancel(): void;
 }
@@ -19,7 +18,6 @@ const { performance } = globalThis;
 /** The longest timer that the runtime supports, 24.8 days in milliseconds. Longer ones fire immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The system clock. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),

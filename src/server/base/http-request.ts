@@ -13,7 +13,6 @@ export interface HttpRequest {
   readonly options?: RequestOptions & { readonly ca?: string; readonly cert?: string };
   readonly body?: string | Buffer;
   readonly clock: Clock;
-  /** Timeout for the whole request, in milliseconds. */
   readonly waitMs: number;
   /** Error message on timeout. */
   readonly late: string;
@@ -23,7 +22,6 @@ export interface HttpRequest {
   readonly tooLong: string;
   /** Receives each chunk of the body, which is then not collected. If this throws an error, the request ends. */
   readonly take?: (piece: Buffer, status: number) => void;
-  /** Called once the request has been created. */
   readonly made?: (request: ClientRequest) => void;
 }
 

@@ -55,7 +55,6 @@ class IdleConnections {
     this.#most = most;
   }
 
-  /** Call when a connection is accepted. */
   came(socket: Socket): void {
     const key = keyOf(socket);
     this.#idle.set(key, socket);
@@ -78,13 +77,11 @@ class IdleConnections {
     return null;
   }
 
-  /** Call when a request arrives. */
   asks(socket: Socket, response: ServerResponse): void {
     this.#responses.set(socket, response);
     move(keyOf(socket), this.#idle, this.#busy);
   }
 
-  /** Call when a request has been answered. */
   rests(socket: Socket): void {
     this.#responses.delete(socket);
     move(keyOf(socket), this.#busy, this.#idle);

@@ -1,6 +1,5 @@
 /** Reads JSON from external sources, which may have any structure. */
 
-/** A parsed object. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 const nothing: JsonObject = Object.freeze({});

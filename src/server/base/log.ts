@@ -18,7 +18,6 @@ export interface Log {
   readonly structured: boolean;
 }
 
-/** Named values attached to a line. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 
 /** Prints a complete line, `[LEVEL] plugin/NAME: text`, in a different format. */

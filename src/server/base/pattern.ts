@@ -19,7 +19,6 @@ export interface Pattern {
   readonly groupCount: number;
   /** Returns true if the pattern matches anywhere in the text. */
   test(text: string): boolean;
-  /** Returns the leftmost match. */
   exec(text: string): PatternMatch | null;
 }
 

@@ -8,7 +8,6 @@ export interface Place {
   readonly column: number;
 }
 
-/** The fields of a problem. */
 export interface ProblemParts {
   /**
    * A stable identifier in lower case with dashes, e.g. `unknown-directive`. There is an entry for each in

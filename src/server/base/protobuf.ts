@@ -100,7 +100,6 @@ export function varint(value: number | bigint): Buffer {
  * ```
  */
 export class MessageReader {
-  /** Number of the current field. */
   field = 0;
   #bytes: Buffer = nothing;
   #at = 0;

@@ -8,7 +8,6 @@ export type Slices<T> = Generator<void, T, undefined>;
 /** Milliseconds of work before the thread does something else. */
 const SLICE_MS = 8;
 
-/** Runs the work without interruption. */
 export function atOnce<T>(work: Slices<T>): T {
   for (;;) {
     const step = work.next();

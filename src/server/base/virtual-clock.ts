@@ -55,7 +55,6 @@ export class VirtualClock implements Clock {
     this.#wallStart += byMs;
   }
 
-  /** Number of pending timers. */
   get pending(): number {
     return this.#alarms.filter((alarm) => !alarm.cancelled).length;
   }

@@ -17,9 +17,7 @@ import { DataPlane } from './worker/data-plane.ts';
 
 type GivenParts = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'folder';
 
-/** The parts of an embedded server. */
 export interface EmbeddedParts extends Pick<ServerParts, GivenParts> {
-  /** Creates the upstreams. */
   readonly network: Network;
   /** True to include plugins that only operate a running server (`Plugin.operational`): probes, metrics and reloads. */
   readonly operational: boolean;
@@ -164,7 +162,6 @@ function idle(plugin: Plugin): Plugin {
 /** The largest message, plus what a client's EDNS options add. */
 const MESSAGE_ROOM = 70_000;
 
-/** Receives the reply to one message. */
 class Mailbox implements Outlet<null> {
   readonly pending = new OutletPending();
   readonly out = new Uint8Array(MESSAGE_ROOM);

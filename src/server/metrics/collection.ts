@@ -109,7 +109,6 @@ export class Collection {
     return printExposition(this.#expose(), format);
   }
 
-  /** Returns all metrics in this format. */
   scrape(format: ExpositionFormat): string | Buffer {
     return format === 'protobuf' ? writeExposition(this.#expose()) : this.print(format);
   }

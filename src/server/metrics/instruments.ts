@@ -34,7 +34,6 @@ export class CounterCell extends CellInstrument implements Counter {
   }
 }
 
-/** One cell, which holds the value. */
 export class GaugeCell extends CellInstrument implements Gauge {
   set(value: number): void {
     this.cells[this.at] = value;

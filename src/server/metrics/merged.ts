@@ -11,7 +11,6 @@ export interface MergedCells {
   readonly native: boolean;
 }
 
-/** One family over all threads. */
 export class MergedFamily {
   readonly shape: FamilyShape;
   readonly #native: NativeRange | null;
@@ -76,7 +75,6 @@ export class MergedSeries implements ExposedSeries {
   readonly names: readonly string[];
   readonly ordered: readonly string[];
   readonly labels: string;
-  /** The most recently read values. */
   readonly values: Float64Array;
   readonly #shape: FamilyShape;
   readonly #parts = new Set<MergedCells>();
@@ -102,7 +100,6 @@ export class MergedSeries implements ExposedSeries {
     return this.#parts.size;
   }
 
-  /** True if there is nothing to print. */
   get empty(): boolean {
     return this.#parts.size === 0 && this.#retained === null;
   }
@@ -125,7 +122,6 @@ export class MergedSeries implements ExposedSeries {
     for (let index = 0; index < last.length; index++) retained[index]! += last[index]!;
   }
 
-  /** Updates `values`. */
   read(): void {
     if (this.#shape.kind !== 'gauge') this.#readCounts();
     else if (this.#shape.merge === 'sum') this.#readSum();

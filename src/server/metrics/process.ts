@@ -7,7 +7,6 @@ export interface ProcFiles {
   countEntries(path: string): number;
 }
 
-/** The kernel's files in /proc. */
 const procFiles: ProcFiles = {
   readText: (path) => readFileSync(path, 'latin1'),
   countEntries: (path) => readdirSync(path).length,

@@ -7,7 +7,6 @@ const SERIES_MAX = 50_000;
 /** Maximum line length; longer lines are ignored. */
 const LINE_MAX = 4096;
 
-/** A scrape, reduced to the wanted metrics. */
 export class Scrape {
   readonly #series = new Map<string, { readonly labels: SeriesLabels; readonly value: number }[]>();
   readonly #wanted: (name: string) => boolean;
@@ -19,7 +18,6 @@ export class Scrape {
     this.#wanted = wanted;
   }
 
-  /** Number of stored series. */
   get size(): number {
     return this.#count;
   }
@@ -63,7 +61,6 @@ export class Scrape {
     this.#rest = whole.length - from > LINE_MAX ? '' : whole.slice(from);
   }
 
-  /** Ends the input. */
   end(): this {
     this.#line(this.#rest);
     this.#rest = '';

@@ -14,7 +14,6 @@ const HALF_LIFE_MS = 600_000;
 export interface TopKeysParts {
   readonly metrics: Registry;
   readonly clock: Clock;
-  /** Name of the gauge. */
   readonly name: string;
   readonly help: string;
   /** The label that holds the key. */

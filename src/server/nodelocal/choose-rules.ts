@@ -7,7 +7,6 @@ import { NftablesRules } from './nftables.ts';
 import { nodeRules, type RuleSet, type RuleParts } from './packet-rules.ts';
 import { findProgram } from '../runtime/programs.ts';
 
-/** The inputs for the choice. */
 export interface ChooseRulesParts extends RuleParts {
   readonly program: 'auto' | 'iptables' | 'nftables';
   /** Name of the nft table and of the iptables lists. */

@@ -7,7 +7,6 @@ import type {
   Token,
 } from '../corefile/corefile-tree.ts';
 
-/** Facts about the cluster's DNS. */
 export interface ClusterDns {
   /** The address represented by the template's variable. */
   readonly address: string;

@@ -11,7 +11,6 @@ import { whyFailed } from '../base/why-failed.ts';
 /** NodeLocal DNSCache's default directory for the ConfigMap `kube-dns`. */
 const KUBE_DNS_FOLDER = '/etc/kube-dns';
 
-/** The sources of the Corefile. */
 export interface CorefileWriterParts {
   /** The template (`-basecorefile`), or the cluster's Corefile (`-from-corefile`). */
   readonly base: string;
@@ -20,7 +19,6 @@ export interface CorefileWriterParts {
    * @throws Problem
    */
   readonly derive: ((text: string) => string) | null;
-  /** Path of the Corefile to write. */
   readonly corefile: string;
   /** Directory of the ConfigMap `kube-dns`. If empty, the default one is used if it exists. */
   readonly kubeDnsFolder: string;
@@ -30,7 +28,6 @@ export interface CorefileWriterParts {
   readonly onError: () => void;
 }
 
-/** Writes the Corefile. */
 export class CorefileWriter {
   readonly #parts: CorefileWriterParts;
   #text: string | null = null;

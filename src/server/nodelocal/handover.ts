@@ -17,7 +17,6 @@ const LINE_MAX = 64;
 
 /** The previous instance, if it still exists. */
 export interface Predecessor {
-  /** The content of its caches. */
   readonly cache: Uint8Array;
   /**
    * Reports that this instance is serving, so that the other one releases the node. Resolves when the other has done
@@ -29,7 +28,6 @@ export interface Predecessor {
 /** The functions that the serving instance provides to the next one. */
 export interface HandoverParts {
   readonly path: string;
-  /** Returns the content of its caches. */
   readonly cache: () => Promise<Uint8Array>;
   /** Called when the next instance is serving. Resolves when this one no longer is. */
   readonly release: () => Promise<void>;

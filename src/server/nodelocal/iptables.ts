@@ -11,7 +11,6 @@ import {
 } from './packet-rules.ts';
 import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
 
-/** The inputs for rules with iptables. */
 export interface IptablesParts {
   readonly family: 4 | 6;
   /** The rules of that family. */

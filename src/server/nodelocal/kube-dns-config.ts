@@ -6,7 +6,6 @@ import { isObject, type JsonObject } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 
-/** The content of the ConfigMap. */
 export interface KubeDnsConfig {
   /** Maps domains to their servers, in the order of the domain names. */
   readonly stubDomains: ReadonlyMap<string, readonly string[]>;

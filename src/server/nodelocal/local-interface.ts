@@ -28,7 +28,6 @@ const KINDS = ['dummy', 'bridge'];
  */
 const LEASE_SECONDS = { FIRST: 60, LATER: 4 };
 
-/** The inputs for setting up an interface. */
 export interface LocalInterfaceParts {
   readonly name: string;
   readonly addresses: readonly string[];

@@ -10,12 +10,9 @@ import {
   type RuleSet,
 } from './packet-rules.ts';
 
-/** The inputs for rules with nft. */
 export interface NftablesParts {
   readonly rules: readonly PacketRule[];
-  /** Path of the program. */
   readonly program: string;
-  /** Name of the table. */
   readonly table: string;
   /** Called once if the kernel or nft is too old for a table that is removed along with its owner. */
   readonly onUnowned: (why: string) => void;
@@ -53,7 +50,6 @@ export class NftablesRules implements RuleSet {
   /** Generation of the table at the last check. */
   #generation: number | null = null;
   #owned = true;
-  /** Returns the owner's error output. */
   #complaints: () => string = () => '';
 
   constructor(parts: NftablesParts) {

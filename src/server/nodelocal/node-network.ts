@@ -14,7 +14,6 @@ export type SetupError =
   | 'interface_check'
   | 'configmap';
 
-/** The inputs for setting up the network. */
 export interface NodeNetworkParts {
   /** Null if another program sets up the interface. */
   readonly localInterface: LocalInterface | null;

@@ -37,7 +37,6 @@ const COMMENT = {
   lapse: 'NodeLocal DNS Cache: no sign of life',
 } as const;
 
-/** The inputs for the rules. */
 export interface RuleParts {
   readonly addresses: readonly string[];
   readonly port: number;
@@ -95,7 +94,6 @@ export function leadsHere({ action, toPort, to }: PacketRule): boolean {
   return action === 'notrack' && to !== undefined && toPort !== undefined;
 }
 
-/** The result of maintaining the rules. */
 export interface Ensured {
   /** Number of rules that were missing or in the wrong place, and have been restored. */
   readonly missing: number;

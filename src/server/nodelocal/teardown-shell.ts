@@ -30,7 +30,6 @@ export class TeardownShell implements Teardown {
     this.#lines = lines;
   }
 
-  /** Its process id, or null. */
   get pid(): number | null {
     return this.#child?.pid ?? null;
   }

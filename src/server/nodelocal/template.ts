@@ -4,7 +4,6 @@
 import { Problem } from '../base/problem.ts';
 import type { KubeDnsConfig } from './kube-dns-config.ts';
 
-/** The values of the variables. */
 export interface TemplateValues {
   /** As given to `-localip`. */
   readonly localAddresses: readonly string[];

@@ -141,7 +141,6 @@ export function sendingRound(): number {
 
 let present: Buffers | null = null;
 
-/** Returns this thread's buffers. */
 function buffers(): Buffers {
   return (present ??= {
     received: new ReceiveBatch(DATAGRAM_MAX, { count: AT_A_TIME, senders: false }),

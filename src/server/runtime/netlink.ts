@@ -173,7 +173,6 @@ export function attribute(type: number, value: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Reads attributes nested inside an attribute. */
 export function attributesIn(view: DataView, start: number, end: number): Attributes {
   const found = new Map<number, readonly [number, number]>();
   for (let at = start; at + 4 <= end;) {

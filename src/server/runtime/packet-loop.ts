@@ -19,7 +19,6 @@ const SEND_SLAB = 256 * 1024;
 /** Reads the datagrams of a socket. */
 export type Drain = () => void;
 
-/** A socket's registration in the loop. */
 export interface SocketWatch {
   /** Keeps the event loop alive (the initial state), or lets it end. */
   ref(): void;
@@ -146,12 +145,10 @@ export class PacketLoop {
     forget(this);
   }
 
-  /** True if there are no sockets. */
   get idle(): boolean {
     return this.#count === 0;
   }
 
-  /** Releases all resources. */
   free(): void {
     if (this.#immediate !== null) clearImmediate(this.#immediate);
     this.#immediate = null;

@@ -59,7 +59,6 @@ export function runProgramNow(
   return { code: status, stdout, stderr, tookMs: performance.now() - began };
 }
 
-/** The end of a started program. */
 export interface ProgramEnding {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -93,7 +92,6 @@ export function startProgram(
 }
 
 export class StartedProgram {
-  /** Resolves when the process has ended. */
   readonly ended: Promise<ProgramEnding>;
   /** Resolves when its streams have ended as well. */
   readonly closed: Promise<ProgramEnding>;

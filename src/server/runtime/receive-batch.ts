@@ -74,7 +74,6 @@ export class ReceiveBatch {
     }
   }
 
-  /** Contents of the datagrams. */
   get slab(): Uint8Array {
     return this.#slab.bytes;
   }

@@ -36,7 +36,6 @@ export class SendBatch {
     return this.#slab.bytes;
   }
 
-  /** Offset of the next datagram. */
   get at(): number {
     return this.#at;
   }
@@ -82,7 +81,6 @@ export class SendBatch {
     }
   }
 
-  /** Adds the bytes at `at`, addressed to the peer of a connected socket. */
   addToPeer(length: number): void {
     const head = this.#add(length);
     const { words } = this.#heads;

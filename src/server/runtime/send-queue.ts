@@ -6,7 +6,6 @@ const DATAGRAMS = 64;
 /** Maximum message size, set by messages that clients send over a stream. */
 const MESSAGE_MAX = 65_535;
 
-/** A socket with datagrams in the queue. */
 export interface QueuedSocket {
   /**
    * Sends the datagram at `address`, or reports the failure to the owner, which must not send anything during that
@@ -42,7 +41,6 @@ export class SendQueue {
     return this.#round;
   }
 
-  /** Memory for datagrams. */
   get slab(): Uint8Array {
     return this.#slab.bytes;
   }
@@ -60,7 +58,6 @@ export class SendQueue {
     return i === 0;
   }
 
-  /** Sends all queued datagrams. */
   readonly flush = (): void => {
     const count = this.#count;
     let { address } = this.#slab;

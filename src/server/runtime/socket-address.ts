@@ -49,7 +49,6 @@ export function writeSocketAddress(
   return NAME_SIZE[family];
 }
 
-/** Reads the port from the sockaddr at byte `at`. */
 export function readPort(bytes: Uint8Array, at: number): number {
   return (bytes[at + 2]! << 8) | bytes[at + 3]!;
 }

@@ -22,13 +22,11 @@ const CGROUP_ID = 21;
 /** TCP_LISTEN from <net/tcp_states.h>. */
 const LISTEN = 10;
 
-/** A socket as described by the kernel. */
 export interface FoundSocket {
   /** Inode of `socket:[inode]`; 0 if no process holds it (TIME_WAIT, or not accepted yet). */
   readonly inode: number;
   /** Not reused by another socket until the machine reboots. */
   readonly cookie: bigint;
-  /** The user that created it. */
   readonly uid: number;
   /** Its cgroup v2 (the inode number of the cgroup's directory), or null if the kernel does not report it. */
   readonly cgroup: bigint | null;

@@ -15,7 +15,6 @@ const INSIDE = 0;
 /** 1 if the thread is about to be terminated. */
 const CLOSED = 1;
 
-/** Creates an open gate. */
 export function makeGate(): TerminationGate {
   return new Int32Array(new SharedArrayBuffer(8));
 }

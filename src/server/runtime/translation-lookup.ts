@@ -17,7 +17,6 @@ const OF_PROTOCOL = { NUMBER: 1, SOURCE_PORT: 2, DESTINATION_PORT: 3 };
 /** NLA_F_NESTED. */
 const NESTED = 0x8000;
 
-/** One end of a connection. */
 interface End {
   readonly address: string;
   readonly port: number;

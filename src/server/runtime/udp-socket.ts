@@ -23,7 +23,6 @@ const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
 const IPV6_RECVPKTINFO = 49;
 
-/** Socket settings. */
 export interface UdpSocketOptions {
   readonly family: 4 | 6;
   /** True if other sockets of this user may bind the same port; the kernel then distributes the datagrams. */

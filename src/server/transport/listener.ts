@@ -63,7 +63,6 @@ export interface ListenerParts {
   readonly isShort?: () => boolean;
 }
 
-/** One transport on one endpoint. */
 export interface Listener {
   readonly endpoint: ListenAddress;
   /** The actual port, once open. */
@@ -83,5 +82,4 @@ export interface Listener {
   close(graceMs: number): Promise<void>;
 }
 
-/** Creates a listener for one concrete address. */
 export type MakeListener = (parts: ListenerParts) => Listener;

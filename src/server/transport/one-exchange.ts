@@ -13,7 +13,6 @@ import { matchReply } from './upstream/match-reply.ts';
 import { oneATurn } from './one-a-turn.ts';
 import { ExchangeError } from './upstream/upstream-exchange.ts';
 
-/** A name server. */
 export interface RemoteServer {
   /** IP address. */
   readonly host: string;
@@ -134,11 +133,9 @@ function queryOf(message: Uint8Array): Query {
 /** Transient send failures, after which another attempt may succeed. */
 const passing: ReadonlySet<string> = new Set(['EAGAIN', 'ENOBUFS', 'ENOMEM']);
 
-/** Time limits over TCP. */
 export interface StreamTerms {
   /** Maximum time without any new data, in milliseconds. */
   readonly idleMs: number;
-  /** Maximum total time, in milliseconds. */
   readonly totalMs: number;
   readonly signal: AbortSignal;
 }

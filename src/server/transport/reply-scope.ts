@@ -15,7 +15,6 @@ interface ScopedQuery {
   scope: ReplyScope | null;
 }
 
-/** Puts the query into a new scope. */
 export function openScope(query: ScopedQuery): ReplyScope {
   return (query.scope = { personal: false, outer: query.scope });
 }

@@ -75,7 +75,6 @@ export class TimerWheel {
     if (this.#alarm === null) this.#arm(Math.floor(now / this.#tickMs));
   }
 
-  /** Cancels the deadline, if any. */
   cancel(item: Timed): void {
     if (item.nextTimed === null) return;
     unlink(item);

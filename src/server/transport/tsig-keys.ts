@@ -41,7 +41,6 @@ const BADSIG = 16;
  */
 export type TsigVerdict = 'signed' | 'BADKEY' | 'BADSIG' | 'BADTIME' | 'BADTRUNC' | 'FORMERR';
 
-/** The result of verifying a signature. */
 export interface TsigProof {
   readonly verdict: TsigVerdict;
   /** Result code for the reply if the signature is invalid. */
@@ -52,7 +51,6 @@ export interface TsigProof {
   readonly key: string;
 }
 
-/** A server's keys. */
 export class TsigKeys {
   readonly #byName: ReadonlyMap<string, TsigKey>;
 
@@ -119,7 +117,6 @@ function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): Tsi
   return { verdict, rcode: RCODE.NOTAUTH, seal, key: printName(fields.key) };
 }
 
-/** The inputs for a reply's signature. */
 interface SealParts {
   /** Null if the record only carries the error. */
   readonly key: TsigKey | null;

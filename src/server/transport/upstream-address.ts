@@ -42,7 +42,6 @@ export interface UpstreamCounters {
   readonly sockets: Pick<Gauge, 'add'>;
 }
 
-/** One upstream's settings for one protocol. */
 export interface UpstreamParts {
   readonly address: UpstreamAddress;
   readonly proto: Protocol;
@@ -55,7 +54,6 @@ export interface UpstreamParts {
   readonly maxIdle: number;
   /** Number of UDP sockets, and therefore source ports, across which queries are spread. */
   readonly sourcePorts: number;
-  /** Maximum number of open connections. */
   readonly maxConnections: number;
   /** Maximum number of queries in progress (HTTPS, gRPC). Further queries fail and are counted. */
   readonly inFlightMax: number;

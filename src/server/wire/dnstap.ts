@@ -2,6 +2,7 @@
  * dnstap messages (dnstap.proto, proto2), which report a query or reply as a program saw it, with the time. Writer and
  * reader share one list of field numbers.
  */
+import { copyBytes } from '../base/copy-bytes.ts';
 import { MessageReader, WIRE } from '../base/protobuf.ts';
 import { MESSAGE_MAX } from './iana.ts';
 import type { Proto } from './query-message.ts';
@@ -194,7 +195,7 @@ export class DnstapWriter {
 
   queryMessage(bytes: Uint8Array, start: number, end: number): void {
     this.#message(FIELD.queryMessage, end - start);
-    copy(bytes, start, this.bytes, this.at, end - start);
+    copyBytes(bytes, start, this.bytes, this.at, end - start);
     this.at += end - start;
   }
 
@@ -209,7 +210,7 @@ export class DnstapWriter {
   /** @param id replaces the message's id, for a reply to a query that was sent with a different one */
   responseMessage(bytes: Uint8Array, start: number, end: number, id: number | null = null): void {
     this.#message(FIELD.responseMessage, end - start);
-    copy(bytes, start, this.bytes, this.at, end - start);
+    copyBytes(bytes, start, this.bytes, this.at, end - start);
     if (id !== null) {
       this.bytes[this.at] = id >> 8;
       this.bytes[this.at + 1] = id & 0xff;
@@ -246,13 +247,13 @@ export class DnstapWriter {
     putVarint(bytes, head + 1, inner);
     if (extra.length > 0) {
       head -= extra.length;
-      copy(extra, 0, bytes, head, extra.length);
+      copyBytes(extra, 0, bytes, head, extra.length);
       head -= 1 + sizeOfVarint(extra.length);
       bytes[head] = tag(OUTER.extra, WIRE.bytes);
       putVarint(bytes, head + 1, extra.length);
     }
     head -= prefix.length;
-    copy(prefix, 0, bytes, head, prefix.length);
+    copyBytes(prefix, 0, bytes, head, prefix.length);
     const length = this.at - head;
     this.start = head - 4;
     bytes[this.start] = length >>> 24;
@@ -278,7 +279,7 @@ export class DnstapWriter {
     const size = family === 4 ? 4 : 16;
     this.#field(field, WIRE.bytes);
     this.bytes[this.at++] = size;
-    copy(peer, peerAt, this.bytes, this.at, size);
+    copyBytes(peer, peerAt, this.bytes, this.at, size);
     this.at += size;
   }
 
@@ -302,14 +303,6 @@ export class DnstapWriter {
 const nothing = new Uint8Array(0);
 /** Maximum size in bytes of each message's `extra`, which is an expanded template from a Corefile. */
 const EXTRA_MAX = 4096;
-
-function copy(from: Uint8Array, at: number, to: Uint8Array, into: number, length: number): void {
-  if (length > 128) {
-    to.set(from.subarray(at, at + length), into);
-    return;
-  }
-  for (const end = at + length; at < end;) to[into++] = from[at++]!;
-}
 
 function sizeOfVarint(value: number): number {
   let size = 1;

@@ -73,7 +73,6 @@ export function optionsIn(bytes: Uint8Array, at: number, end: number): EdnsOptio
   return options;
 }
 
-/** Encodes options in wire form. */
 export function optionBytes(options: readonly EdnsOption[]): Uint8Array {
   const bytes = new Uint8Array(options.reduce((sum, { data }) => sum + 4 + data.length, 0));
   let at = 0;

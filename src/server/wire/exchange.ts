@@ -17,7 +17,6 @@ export interface Peer {
   readonly port: number;
 }
 
-/** A query and its result. */
 export interface Exchange {
   readonly protocol: Protocol;
   readonly client: Peer;

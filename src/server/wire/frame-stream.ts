@@ -17,7 +17,6 @@ export interface ControlFrame {
   readonly contentTypes: readonly string[];
 }
 
-/** Encodes a control frame. */
 export function writeControl(type: number, contentTypes: readonly string[] = []): Uint8Array {
   const fields = contentTypes.flatMap((each) => {
     const text = Buffer.from(each);

@@ -173,7 +173,6 @@ export function nameLength(wire: Uint8Array, at = 0): number {
   return end + 1 - at;
 }
 
-/** Returns the name in lower case. */
 export function foldName(wire: WireName): WireName {
   return wire.map((byte) => LOWER[byte]!);
 }

@@ -139,7 +139,6 @@ export class QueryMessage {
     return this.#readOpt(at);
   }
 
-  /** Reads the OPT record at `at`. */
   #readOpt(at: number): Triage {
     const { bytes, end } = this;
     const options = at + 11;

@@ -42,7 +42,6 @@ export class Reader {
   readonly start: number;
   /** The position where reading ends, which is moved while a record's data is read. */
   end: number;
-  /** The position of the next field. */
   at: number;
 
   constructor(message: Uint8Array, start = 0, end: number = message.length) {

@@ -3,7 +3,6 @@
  * `transport/transports.ts`.
  */
 export interface Transport {
-  /** The default port. */
   readonly port: number;
   /** The kinds of sockets bound to the port. */
   readonly sockets: readonly SocketKind[];

@@ -12,9 +12,7 @@ export interface TsigAlgorithm {
   /** As text, without the final dot: `hmac-sha256`. */
   readonly name: string;
   readonly wire: WireName;
-  /** Name of the hash. */
   readonly hash: string;
-  /** Size of a MAC, in bytes. */
   readonly size: number;
 }
 
@@ -39,7 +37,6 @@ export interface TsigKey {
   readonly secret: Uint8Array;
 }
 
-/** The fields of a TSIG record. */
 export interface TsigFields {
   /** The key's and the algorithm's names, in lower case. */
   readonly key: WireName;

@@ -83,7 +83,6 @@ export class MessageWriter {
     this.#remember(this.#start + HEADER.SIZE);
   }
 
-  /** Writes a question. */
   question(name: WireName, type: number, qclass: number): void {
     this.name(name);
     this.u16(type);
@@ -277,7 +276,6 @@ export class MessageWriter {
     this.#slab[this.#start + 2] = this.#slab[this.#start + 2]! | (FLAG.TC >> 8);
   }
 
-  /** Length of the message so far. */
   get length(): number {
     return this.#at - this.#start;
   }

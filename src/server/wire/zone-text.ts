@@ -84,7 +84,6 @@ class ZoneParser {
   #origin: WireName;
   #owner: WireName | null = null;
   #class: number = CLASS.IN;
-  /** The value of `$TTL`. */
   #defaultTtl: number | null = null;
   #lastTtl: number | null = null;
   #includes = 0;
@@ -277,7 +276,6 @@ function readGeneric(words: Words, type: number): object {
   }
 }
 
-/** Reads the words of an entry. */
 class EntryWords {
   readonly file: string;
   index = 0;

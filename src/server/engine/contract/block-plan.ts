@@ -26,7 +26,6 @@ export interface BlockPlan {
   recorded: boolean;
   /** True if queries for classes other than IN are served (`chaos`, `forward`). */
   anyClass: boolean;
-  /** Name of the block's view, or empty. */
   view: string;
   /** True if panics are not caught and debug lines are logged. */
   debug: boolean;
@@ -34,7 +33,6 @@ export interface BlockPlan {
   stacktrace: boolean;
 }
 
-/** The limits that a block sets. */
 export interface PlannedLimits extends Partial<Changeable<ListenerLimits>> {
   /** Limits for one transport's listeners, which take precedence over the limits for all. */
   readonly of: Partial<Record<Scheme, Partial<ListenerLimits>>>;

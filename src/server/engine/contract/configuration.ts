@@ -15,14 +15,12 @@ export interface Instance {
   readonly id: string;
 }
 
-/** A server block with parsed directives. */
 export interface BoundBlock {
   readonly block: ServerBlock;
   readonly zones: readonly string[];
   /** In chain order. */
   readonly instances: readonly Instance[];
   readonly plan: BlockPlan;
-  /** Name of the block's view, or empty. */
   readonly view: string;
   /** True if all its directives were parsed without problems. */
   readonly sound: boolean;

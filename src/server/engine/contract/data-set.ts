@@ -32,7 +32,6 @@ export interface DataSet<C> {
    * Workers that have not responded for a second are ignored.
    */
   whenApplied(run: () => void): void;
-  /** Stops sending. */
   close(): void;
 }
 

@@ -32,7 +32,6 @@ export interface EndpointPlan {
   readonly zones: readonly { readonly block: number; readonly zone: string }[];
 }
 
-/** A listener's default limits. */
 export interface ListenerShares {
   /** Maximum number of waiting queries. */
   readonly waiting: number;

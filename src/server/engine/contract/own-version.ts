@@ -1,7 +1,6 @@
 /** The program's version. */
 import { readFileSync } from 'node:fs';
 
-/** Returns the version from the program's package.json. */
 export function ownVersion(): string {
   const manifest = new URL('../../../../package.json', import.meta.url);
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string }).version;

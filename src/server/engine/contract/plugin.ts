@@ -102,7 +102,6 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
   readonly zones: readonly string[];
   /** Listen addresses with a scheme on which the block answers, e.g. `dns://:53`. */
   readonly servers: readonly string[];
-  /** Name of the block's view, or empty. */
   readonly view: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -111,7 +110,6 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
   readonly metrics: Registry;
   /** The thread's reply writer. It is available whenever a link runs, because links never run at the same time. */
   readonly writer: MessageWriter;
-  /** Creates upstreams. */
   readonly network: Network;
   /** Queries the whole server from the top of the matching block, for CNAME targets, for example. */
   readonly ask: Next;

@@ -86,7 +86,6 @@ export const personalAnswers: PluginPort<(query: Query) => boolean> =
 /** A finished exchange with an upstream, valid only during the call it is passed to. */
 export interface EndedExchange {
   readonly query: Query;
-  /** Address of the upstream. */
   readonly host: string;
   readonly port: number;
   readonly proto: Protocol;

@@ -30,7 +30,6 @@ export interface EndThread {
   readonly kind: 'end';
 }
 
-/** From a worker to the main thread. */
 export type FromWorker =
   | {
       readonly kind: 'done';

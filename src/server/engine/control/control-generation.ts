@@ -49,14 +49,12 @@ export interface ControlParts {
 
 type Hook = () => Maybe<void>;
 
-/** A plugin's action at the final shutdown. */
 export interface Shutdown {
   readonly run: Hook;
   /** Expected duration in milliseconds. A function that takes much longer is considered to hang. */
   readonly lastsMs: number;
 }
 
-/** One configuration's control parts. */
 export interface ControlGeneration {
   readonly number: number;
   readonly starts: readonly Hook[];
@@ -72,7 +70,6 @@ export interface ControlGeneration {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The inputs for a configuration's control parts. */
 export interface ControlDraft {
   /** The configuration's number, which increases with each reload. */
   readonly number: number;
@@ -151,7 +148,6 @@ function placeOf(
   };
 }
 
-/** An instance's readiness. */
 interface Readiness {
   readonly block: number;
   readonly plugin: string;

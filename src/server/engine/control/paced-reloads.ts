@@ -19,7 +19,6 @@ export interface PacedReloadsParts {
   readonly metrics: Registry;
   /** Excludes everything that must not run during a reload. */
   readonly taking: OneAtATime;
-  /** The number of workers. */
   readonly workers: () => number;
   /** Loads the Corefile as it is at the time of the call. */
   readonly run: () => Promise<boolean>;

@@ -34,7 +34,6 @@ export interface CorefileParts {
   readonly memory?: number;
 }
 
-/** A Corefile without problems. */
 export interface PlannedCorefile {
   /** In the form that workers bind. */
   readonly corefile: Corefile;

@@ -34,7 +34,6 @@ import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
 import { Workers, type ThreadTimes } from './workers.ts';
 
-/** The parts of a server. */
 export interface ServerParts extends CorefileParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -419,7 +418,6 @@ export class Server {
   }
 }
 
-/** Turns an exception into a rejection. */
 async function attempt(run: () => Maybe<void>): Promise<void> {
   await run();
 }

@@ -3,7 +3,6 @@ import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { threadState, type ThreadState } from '../../runtime/thread-state.ts';
 import { beatsOf, hasLoaded, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';
 
-/** A worker as seen by the watchdog. */
 export interface WatchedWorker {
   /** Null if it runs on this thread, where it cannot be watched. */
   readonly pulse: Pulse | null;

@@ -11,7 +11,6 @@ import { within } from './time-limit.ts';
 import { Watchdog } from './watchdog.ts';
 import { WorkerLink, type Order, type WorkerEvents, type WorkerPort } from './worker-link.ts';
 
-/** The parts of worker management. */
 export interface WorkersParts {
   /** Starts a worker; `workers` is the planned total. */
   readonly spawn: (id: number, workers: number) => WorkerPort;
@@ -104,7 +103,6 @@ export class Workers {
     while (this.#links.length < count) this.#links.push(this.#spawn(this.#links.length));
   }
 
-  /** The intended number of workers. */
   get wanted(): number {
     return this.#wanted;
   }

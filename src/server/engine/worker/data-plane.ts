@@ -20,7 +20,6 @@ import { buildGeneration, withoutText, type Generation, type WorkerParts } from 
 import type { Plugin, WorkerChannel } from '../contract/plugin.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 
-/** The parts of a worker. */
 export interface DataPlaneParts {
   /** Loads the plugins for these directives, in chain order. */
   readonly plugins: (names: ReadonlySet<string>) => Promise<readonly Plugin[]>;
@@ -80,7 +79,6 @@ export class DataPlane {
   readonly #open = new Map<string, OpenListener>();
   readonly #prepared = new Map<number, PreparedConfiguration>();
   #serving: number | null = null;
-  /** Channels that this worker has joined. */
   readonly #joined = new Set<string>();
   readonly #handlers = new Map<string, (message: unknown) => void>();
   /** Messages that arrived before their handler was set. */
@@ -95,7 +93,6 @@ export class DataPlane {
     this.#parts = parts;
   }
 
-  /** Handles one message from the main thread. */
   async handle(message: ToWorker): Promise<void> {
     if (message.kind === 'deliver') return this.#deliver(message.channel, message.message);
     let problem: ProblemParts | null = null;

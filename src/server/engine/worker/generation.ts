@@ -24,7 +24,6 @@ import {
 import { recorded } from './recorded-link.ts';
 import { ZoneTable } from './router.ts';
 
-/** A worker's part in every configuration. */
 export interface WorkerParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -123,7 +122,6 @@ interface BuiltBlock {
 
 /** The input for all blocks of one configuration. */
 interface GenerationParts {
-  /** Number of the configuration. */
   readonly generation: number;
   readonly worker: WorkerParts;
   /** Start and stop hooks of all blocks, in the order in which they were set. */

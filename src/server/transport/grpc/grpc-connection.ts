@@ -87,7 +87,6 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     socket.write(clientGreeting(STREAM_WINDOW, CONNECTION_WINDOW));
   }
 
-  /** True if it accepts more calls. */
   get open(): boolean {
     return this.#closed === null && !this.#retiring && this.#next < STREAM_LAST;
   }
@@ -127,7 +126,6 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     return stream;
   }
 
-  /** Closes the connection and all its calls. */
   close(failure: GrpcFailure): void {
     if (this.#closed !== null) return;
     this.#closed = failure;

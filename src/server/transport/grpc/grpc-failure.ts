@@ -31,7 +31,6 @@ export const STATUS = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** A failed call. */
 export class GrpcFailure extends Error {
   override readonly name = 'GrpcFailure';
   readonly kind: GrpcFailureKind;
@@ -52,7 +51,6 @@ const names = [
   ...['OutOfRange', 'Unimplemented', 'Internal', 'Unavailable', 'DataLoss', 'Unauthenticated'],
 ];
 
-/** Returns a code's conventional name: `Unavailable`. */
 export function statusName(code: number): string {
   return names[code] ?? `Code(${code})`;
 }

@@ -11,7 +11,6 @@ export interface GrpcCall {
   onEnd(failure: GrpcFailure | null): void;
 }
 
-/** A connection, as seen by its streams. */
 export interface GrpcStreamHost {
   readonly messageMax: number;
   send(stream: number, data: Buffer, room: number, last: boolean): number;
@@ -35,7 +34,6 @@ export class GrpcStream {
   #ending = false;
   #over = false;
   #status = 0;
-  /** An incomplete message. */
   #piece: Buffer = nothing;
   #filled = 0;
   #received = 0;
@@ -128,7 +126,6 @@ export class GrpcStream {
     if (!this.#over) this.#finish(failure);
   }
 
-  /** Splits the received bytes into messages. */
   #take(bytes: Buffer): void {
     let at = 0;
     while (at < bytes.length && !this.#over) {

@@ -139,7 +139,6 @@ export class GrpcUpstream extends SharedUpstream {
     if (this.#connection === null || !this.#connection.open) this.dial(now);
   }
 
-  /** Starts waiting exchanges. */
   #goOn(): void {
     const connection = this.#connection;
     if (connection === null || !connection.open) {
@@ -196,7 +195,6 @@ export class GrpcUpstream extends SharedUpstream {
   }
 }
 
-/** One query in progress. */
 class DnsCall implements GrpcCall, Carrier {
   readonly exchange: UpstreamExchange;
   readonly began: number;

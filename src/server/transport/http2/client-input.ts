@@ -66,7 +66,6 @@ export class ClientInput {
     this.#unreadMax = unreadMax;
   }
 
-  /** Reads received bytes. */
   read(chunk: Buffer): void {
     const reader = this.#reader;
     const host = this.#host;

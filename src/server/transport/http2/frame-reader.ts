@@ -24,7 +24,6 @@ export class Http2FrameReader {
   error: number | null = null;
   /** Bytes of the preface received so far. */
   #greeted: number;
-  /** A partially received frame. */
   #piece: Buffer | null = null;
   #filled = 0;
   /** Buffer of a frame that arrived in pieces and has been read. */
@@ -35,7 +34,6 @@ export class Http2FrameReader {
     this.#greeted = greeted ? 0 : PREFACE.length;
   }
 
-  /** Memory held by an incomplete frame. */
   get held(): number {
     return this.#piece?.length ?? 0;
   }
@@ -62,7 +60,6 @@ export class Http2FrameReader {
     this.#filled = 0;
   }
 
-  /** Releases all frames that were read. */
   release(): void {
     if (this.#spent !== null) releaseBytes(this.#spent);
     this.#spent = null;

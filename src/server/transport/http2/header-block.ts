@@ -22,7 +22,6 @@ export class HeaderBlock {
   /** The client's error, which makes the connection unusable. */
   error: number | null = null;
 
-  /** Memory held by an incomplete block. */
   get held(): number {
     return this.open === 0 ? 0 : this.bytes.length;
   }
@@ -72,7 +71,6 @@ export class HeaderBlock {
     return true;
   }
 
-  /** Releases a block that was read. */
   release(): void {
     if (this.open === 0) this.bytes = nothing;
   }

@@ -210,7 +210,6 @@ export class HeaderDecoder {
     this.#size += cost;
   }
 
-  /** Makes room for `cost` bytes. */
   #shrink(cost: number): void {
     while (this.#table.length > 0 && this.#size + cost > this.#sizeMax) {
       const { name, value } = this.#table.shift()!;

@@ -44,7 +44,6 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   readonly #bodies: RequestBodies;
   readonly #writer: PacedWriter;
   readonly #refused: number[] = [];
-  /** The current request. */
   #present = 0;
   #presentStream: Http2Stream | null = null;
   #now = 0;
@@ -395,7 +394,6 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     for (let i = 0; i < trailers.length; i++) arena[at + i] = trailers[i]!;
   }
 
-  /** Resets one stream. */
   #reset(id: number, error: number): void {
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);

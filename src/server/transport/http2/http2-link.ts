@@ -43,7 +43,6 @@ const QUERY_ROOM = 4096;
 /** The last stream id, after which a new connection is needed. */
 const STREAM_LAST = 0x3fff_ffff;
 
-/** The upstream to which a connection belongs. */
 export interface Http2Host {
   readonly parts: UpstreamParts;
   readonly wheel: TimerWheel;
@@ -61,13 +60,11 @@ export interface Http2Host {
  * are sent in one write. The link's own deadline marks the end of its idle period.
  */
 export class Http2Link extends Timed implements Carrier, ClientInputHost {
-  /** Number of replies received on it. */
   answered = 0;
   readonly #host: Http2Host;
   readonly #socket: TLSSocket;
   readonly #block: Buffer;
   readonly #streams = new Map<number, UpstreamExchange>();
-  /** Partially received bodies. */
   readonly #bodies = new Map<number, GatheredMessage>();
   /** Requests waiting for the end of the turn, or until the upstream accepts more data. */
   #unsent: UpstreamExchange[] = [];
@@ -97,7 +94,6 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     this.#rest();
   }
 
-  /** True if it accepts more queries. */
   get open(): boolean {
     return !this.#closing && !this.#closed && this.#stream < STREAM_LAST;
   }

@@ -82,7 +82,6 @@ export class RequestBodies {
     return 'more';
   }
 
-  /** Returns the received body. */
   finish(stream: Http2Stream): BodyVerdict {
     this.bytes = stream.body?.bytes ?? nothing;
     this.start = 0;
@@ -91,7 +90,6 @@ export class RequestBodies {
     return this.#whole(stream);
   }
 
-  /** Drops a received body. */
   drop(stream: Http2Stream): void {
     if (stream.body === null) return;
     this.held -= stream.body.held;

@@ -58,7 +58,6 @@ export class ServerInput {
     this.#host = host;
   }
 
-  /** Memory held by an incomplete frame. */
   get held(): number {
     return this.#reader.held + this.#block.held;
   }
@@ -79,7 +78,6 @@ export class ServerInput {
     return size;
   }
 
-  /** Releases everything that was read. */
   release(): void {
     this.#reader.release();
     this.#block.release();
@@ -91,7 +89,6 @@ export class ServerInput {
     this.#block.stop();
   }
 
-  /** Processes the complete frame. */
   take(): void {
     const frame = this.#reader;
     const host = this.#host;

@@ -21,7 +21,6 @@ export function writeSettings(out: Uint8Array, at: number, streams: number): voi
   }
 }
 
-/** The client settings that matter here. */
 export interface ClientSettings {
   /** Number of bytes that may initially be sent on a stream, or null if not included. */
   readonly streamWindow: number | null;

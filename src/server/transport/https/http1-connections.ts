@@ -65,7 +65,6 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
   readonly #service: DnsOverHttps;
   readonly #ends: ConnectionEnds;
   readonly #requests = new Set<Http1Request>();
-  /** The request being passed to the intake. */
   #present: Http1Request | null = null;
   #held = 0;
   #ended = false;

@@ -64,7 +64,6 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
     return true;
   }
 
-  /** Marks a connection as just used. */
   touch(connection: T): void {
     if (this.#all.delete(connection)) this.#all.add(connection);
   }

@@ -1,8 +1,6 @@
 /** Something that holds memory for a client. */
 export interface Holder {
-  /** Bytes held right now. */
   readonly held: number;
-  /** Releases everything immediately. */
   destroy(): void;
 }
 

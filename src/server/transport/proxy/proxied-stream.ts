@@ -9,7 +9,6 @@ import { PROXY_HEADER_MAX, ProxyHeader } from './proxy-header.ts';
 import { proxyAction, type ProxyAction, type ProxyPlan } from './proxy-policy.ts';
 import { Timed, type TimerWheel } from '../timer-wheel.ts';
 
-/** The listener's functions for reading headers. */
 export interface ProxiedHost {
   readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;

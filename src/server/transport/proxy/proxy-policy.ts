@@ -14,7 +14,6 @@ export interface ProxyPlan {
   readonly others: ProxyAction;
   /** Milliseconds for which a datagram that is only a header applies to the datagrams after it; 0 disables this. */
   readonly sessionMs: number;
-  /** Maximum number of UDP sessions. */
   readonly sessions: number;
 }
 

@@ -176,7 +176,6 @@ export abstract class ClientConnection
     this.#goOn();
   }
 
-  /** Counts a query in this turn. */
   protected count(): void {
     this.#turn--;
     turns.count();
@@ -189,7 +188,6 @@ export abstract class ClientConnection
     return this.closing || this.#turn <= 0 || this.#crowded();
   }
 
-  /** Sends the replies in the arena. */
   protected write(): void {
     const size = this.written;
     if (size === 0) return;

@@ -18,12 +18,10 @@ export class GatheredMessage {
     this.#max = max;
   }
 
-  /** Bytes received so far. */
   get length(): number {
     return this.#length;
   }
 
-  /** Bytes of memory allocated. */
   get held(): number {
     return this.#bytes.length;
   }

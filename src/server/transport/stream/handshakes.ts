@@ -93,7 +93,6 @@ export class Handshakes {
     this.#server.emit('connection', socket);
   }
 
-  /** Closes all connections with an unfinished handshake. */
   destroy(): void {
     for (const handshake of this.#table) handshake.destroy();
   }

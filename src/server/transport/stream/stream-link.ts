@@ -29,7 +29,6 @@ const HEARS_MS = 60;
  */
 const STRAYS_MAX = 64;
 
-/** The upstream to which a connection belongs. */
 export interface StreamLinkHost {
   readonly parts: UpstreamParts;
   /** `10.0.0.1:853`. */
@@ -50,7 +49,6 @@ export interface StreamLinkHost {
 export class StreamLink extends Timed implements Carrier {
   /** Number of queries waiting for their replies. */
   waiting = 0;
-  /** Number of replies so far. */
   answered = 0;
   readonly #host: StreamLinkHost;
   readonly #socket: Socket;
@@ -67,7 +65,6 @@ export class StreamLink extends Timed implements Carrier {
   #listening = false;
   /** Number of unmatched replies since the last one that matched. */
   #strays = 0;
-  /** The first part of an incomplete reply. */
   #part: Buffer | null = null;
   #filled = 0;
   /** True if the memory of received chunks holds only this connection's bytes. */
@@ -93,7 +90,6 @@ export class StreamLink extends Timed implements Carrier {
     socket.on('close', () => this.destroy(endError()));
   }
 
-  /** Returns true if it accepts another query. */
   takes(now: number): boolean {
     const { maxAgeMs } = this.#host.parts;
     if (this.#closed || this.#stuck || this.waiting >= PIPELINE) return false;

@@ -29,7 +29,6 @@ const COLLECT_EVERY = 32;
 /** A client connection, subject to limits on number, time and memory. */
 export interface StreamConnection extends EvictableConnection, Holder {}
 
-/** The protocol used on a listener's connections. */
 export interface StreamProtocol {
   readonly proto: Proto;
   /** Protocols offered in the TLS handshake (ALPN, RFC 7301). If empty, the client's extension is ignored. */
@@ -38,7 +37,6 @@ export interface StreamProtocol {
   connect(socket: Socket, host: StreamHost): StreamConnection;
 }
 
-/** The part shared by a listener's connections. */
 export interface StreamHost {
   readonly intake: Intake;
   readonly clock: Clock;
@@ -56,7 +54,6 @@ export interface StreamHost {
   whenTurnEnds(job: () => void): void;
   /** Called when a client has sent a query. */
   touch(connection: StreamConnection): void;
-  /** Called when a connection is closed. */
   forget(connection: StreamConnection): void;
 }
 

@@ -89,7 +89,6 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
     return link;
   }
 
-  /** Called when connecting has succeeded or failed. */
   dialled(tookMs: number): void {
     this.#dialTime.learn(tookMs);
   }

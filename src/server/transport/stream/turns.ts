@@ -55,7 +55,6 @@ export class Turns {
     if (this.#left <= 0) this.#arm();
   }
 
-  /** Counts the milliseconds spent serving a connection. */
   spend(ms: number): void {
     this.#spentMs += ms;
     if (this.#spentMs < TURN_MS) return;
@@ -63,7 +62,6 @@ export class Turns {
     this.#arm();
   }
 
-  /** Counts an accepted connection. */
   hurry(): void {
     this.#left = Math.min(this.#left, HURRIED_QUERIES);
     this.#arm();
@@ -108,5 +106,4 @@ export class Turns {
   }
 }
 
-/** This thread's queue. */
 export const turns: Turns = new Turns();

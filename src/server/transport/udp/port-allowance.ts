@@ -15,7 +15,6 @@ export class PortAllowance {
     this.#onShort = onShort;
   }
 
-  /** True if another socket may be opened. */
   get permits(): boolean {
     if (this.#open < this.#max) return true;
     const tell = this.#onShort;

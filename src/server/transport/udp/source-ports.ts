@@ -332,7 +332,6 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     if (this.#retired && this.#first === null) this.#shut();
   }
 
-  /** Removes an exchange, freeing its id. */
   #remove(exchange: UpstreamExchange): void {
     if (this.#first === exchange) this.#first = exchange.next;
     else {

@@ -12,7 +12,6 @@ export interface UdpPort {
   send(query: Query, id: number): Error | null;
   /** `10.0.0.1:40000`; empty until chosen by the system. */
   readonly local: string;
-  /** Keeps the event loop alive. */
   hold(): void;
   release(): void;
   close(): void;

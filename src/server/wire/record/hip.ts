@@ -10,7 +10,6 @@ export interface HostIdentity {
   /** Host identity tag. */
   readonly tag: Uint8Array;
   readonly publicKey: Uint8Array;
-  /** Names of rendezvous servers. */
   readonly servers: readonly string[];
 }
 

@@ -24,7 +24,6 @@ export interface RecordKind<D extends object> {
   parse(from: Words): D;
 }
 
-/** One field of a record's data. */
 export interface Field<T> {
   read(from: Reader): T;
   write(value: T, to: MessageWriter): void;
