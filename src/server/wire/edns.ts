@@ -1,6 +1,5 @@
-import { copyOf } from '../base/copy-bytes.ts';
 import { TYPE } from './iana.ts';
-import type { Reader } from './reader.ts';
+import { Reader } from './reader.ts';
 import { SECTION, type MessageWriter } from './writer.ts';
 
 /**
@@ -63,14 +62,7 @@ function readOptions(from: Reader): EdnsOption[] {
  * a parsed query or reply.
  */
 export function optionsIn(bytes: Uint8Array, at: number, end: number): EdnsOption[] {
-  const options: EdnsOption[] = [];
-  while (at + 4 <= end) {
-    const code = (bytes[at]! << 8) | bytes[at + 1]!;
-    const next = at + 4 + ((bytes[at + 2]! << 8) | bytes[at + 3]!);
-    options.push({ code, data: copyOf(bytes, at + 4, next) });
-    at = next;
-  }
-  return options;
+  return readOptions(new Reader(bytes, at, end));
 }
 
 export function optionBytes(options: readonly EdnsOption[]): Uint8Array {

@@ -1,34 +1,27 @@
 /** Represents bytes as text, in the encodings used by zone files. */
 
-const hexDigits = '0123456789abcdef';
-const base64Digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const base32HexDigits = '0123456789ABCDEFGHIJKLMNOPQRSTUV';
 
 /** Prints lower-case hex. */
-export function printHex(bytes: Uint8Array): string {
-  let text = '';
-  for (const byte of bytes) text += hexDigits[byte >> 4]! + hexDigits[byte & 15]!;
-  return text;
+export function printHex({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('hex');
 }
 
 /** Parses hex; null if the text is malformed. */
 export function parseHex(text: string): Uint8Array | null {
   if (text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) return null;
-  return Uint8Array.from({ length: text.length / 2 }, (_, i) =>
-    Number.parseInt(text.slice(2 * i, 2 * i + 2), 16),
-  );
+  return Uint8Array.from(Buffer.from(text, 'hex'));
 }
 
 /** Prints base64 (RFC 4648 section 4), padded. */
-export function printBase64(bytes: Uint8Array): string {
-  const text = printBits(bytes, 6, base64Digits);
-  return text.padEnd(Math.ceil(bytes.length / 3) * 4, '=');
+export function printBase64({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('base64');
 }
 
-/** Parses padded base64. Returns null if the text is malformed. */
+/** Parses padded base64. Returns null unless the text is the only one for its bytes. */
 export function parseBase64(text: string): Uint8Array | null {
-  if (text.length % 4 !== 0) return null;
-  return parseBits(text.replace(/={1,2}$/, ''), 6, base64Digits);
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64') === text ? Uint8Array.from(bytes) : null;
 }
 
 /** Prints base32 (RFC 4648 section 7, "extended hex") in upper case without padding, as in NSEC3. */

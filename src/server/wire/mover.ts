@@ -1,4 +1,5 @@
 /** Copies records from one message to another without decoding them. */
+import { copyBytes } from '../base/copy-bytes.ts';
 import { HEADER, MESSAGE_MAX } from './iana.ts';
 import { firstName, layoutOf } from './layout.ts';
 import { endOfName } from './skip.ts';
@@ -61,15 +62,8 @@ class RecordMover {
 
   /** Copies bytes that contain no names. */
   raw(from: Uint8Array, at: number, end: number): void {
-    const { out } = this;
-    let to = this.length;
-    if (end - at > 256) {
-      out.set(from.subarray(at, end), to);
-      to += end - at;
-    } else {
-      while (at < end) out[to++] = from[at++]!;
-    }
-    this.length = to;
+    copyBytes(from, at, this.out, this.length, end - at);
+    this.length += end - at;
   }
 
   /** Makes pointers to the old offset `from` lead to the new offset `to`. */

@@ -1,6 +1,6 @@
 import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER } from './iana.ts';
-import { NAME_MAX, printLabel, type WireName } from './name.ts';
+import { NAME_MAX, printName, type WireName } from './name.ts';
 
 /** Explains why bytes are not a DNS message, with an offset. Reading throws no other errors. */
 export class ReadError extends Error {
@@ -102,11 +102,8 @@ export class Reader {
 
   /** Reads a name as absolute text with escapes. */
   name(): string {
-    let text = '';
-    this.#walk((from, to) => {
-      text += `${printLabel(this.message, from, to)}.`;
-    });
-    return text === '' ? '.' : text;
+    this.wireNameInto(scratch);
+    return printName(scratch);
   }
 
   /**
@@ -151,21 +148,6 @@ export class Reader {
 
   #need(count: number, what: string): void {
     if (this.left < count) this.fail(`the message ends before ${what}`);
-  }
-
-  #walk(label: (from: number, to: number) => void): void {
-    const begin = this.at;
-    this.at = checkName(this.message, this.start, begin, this.end);
-    for (let at = begin; ;) {
-      const size = this.message[at]!;
-      if (size === 0) return;
-      if (size >= 0xc0) {
-        at = this.start + (((size & 0x3f) << 8) | this.message[at + 1]!);
-      } else {
-        label(at + 1, at + 1 + size);
-        at += size + 1;
-      }
-    }
   }
 }
 

@@ -11,13 +11,11 @@ import {
 /** Explains why a record's text is invalid, and which word is to blame. */
 export class TextError extends Error {
   override readonly name = 'TextError';
-  readonly reason: string;
   /** Index of the word in the record's data. */
   readonly index: number;
 
   constructor(reason: string, index: number) {
     super(reason);
-    this.reason = reason;
     this.index = index;
   }
 }

@@ -250,7 +250,7 @@ class ZoneParser {
       if (words.left > 0) words.fail(`${kind!.name} has too many words`, words.index);
       return data;
     } catch (error) {
-      if (error instanceof TextError) return line.fail(error.reason, begin + error.index);
+      if (error instanceof TextError) return line.fail(error.message, begin + error.index);
       throw error;
     }
   }
