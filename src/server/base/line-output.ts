@@ -15,17 +15,6 @@ import {
 /** Milliseconds to collect lines before writing them. */
 const GATHER_MS = 25;
 
-export interface LineOutput {
-  /** Writes a line, given without a line ending, from this thread. This is a bound function. */
-  readonly write: (line: string) => void;
-  /** Returns the ring for another thread's lines (`LineWriter`). The same number always gives the same ring. */
-  ringOf(thread: number): LineRingMemory;
-  /** Resolves to true once all lines so far have been written, or to false after `limitMs`. */
-  flushed(limitMs: number): Promise<boolean>;
-  /** Number of lines lost because the reader was too slow or had stopped. */
-  readonly lost: number;
-}
-
 /**
  * Writes the lines from all threads to one descriptor in one place, so that no thread ever waits for a slow reader.
  * Each thread has a ring in shared memory. A line that does not fit is dropped and counted, and a separate line reports
@@ -40,7 +29,7 @@ export function lineOutput(
   ringSize: number = lineRingLimit.default,
   print: LinePrinter = (line) => line,
 ): LineOutput {
-  const output = new RingOutput(fd, ringSize, print);
+  const output = new LineOutput(fd, ringSize, print);
   void output.run();
   return output;
 }
@@ -50,7 +39,7 @@ interface Ring {
   readonly reader: LineReader;
 }
 
-class RingOutput implements LineOutput {
+export class LineOutput {
   readonly #fd: number;
   readonly #ringSize: number;
   /** Format for its own lines. */
@@ -71,20 +60,18 @@ class RingOutput implements LineOutput {
     this.#print = print;
     this.#fd = fd;
     this.#ringSize = ringSize;
-    this.#own = new LineWriter(this.#ring(null));
+    this.#own = new LineWriter(this.ringOf(null));
   }
 
-  /** A bound function, for use as a log sink. */
+  /** Writes a line, given without a line ending, from this thread. This is a bound function. */
   readonly write = (line: string): void => this.#own.write(line);
 
-  ringOf(thread: number): LineRingMemory {
-    return this.#ring(thread);
-  }
-
+  /** Number of lines lost because the reader was too slow or had stopped. */
   get lost(): number {
     return [...this.#rings.values()].reduce((sum, { reader }) => sum + reader.lost, this.#failed);
   }
 
+  /** Resolves to true once all lines so far have been written, or to false after `limitMs`. */
   async flushed(limitMs: number): Promise<boolean> {
     const end = performance.now() + limitMs;
     while (this.#busy || this.#isWaiting) {
@@ -107,7 +94,8 @@ class RingOutput implements LineOutput {
     }
   }
 
-  #ring(thread: number | null): LineRingMemory {
+  /** Returns the ring for a thread's lines (`LineWriter`). The same number always gives the same ring. */
+  ringOf(thread: number | null): LineRingMemory {
     let known = this.#rings.get(thread);
     if (known === undefined) {
       const memory = makeLineRing(this.#ringSize, this.#bell);

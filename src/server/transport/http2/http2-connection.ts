@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 
 import { ClientConnection, written } from '../stream/client-connection.ts';
-import type { StreamHost } from '../stream/stream-listener.ts';
+import type { StreamListener } from '../stream/stream-listener.ts';
 import { arena } from '../write-reply.ts';
 import type { Http2FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, FRAME, FRAME_HEADER, WINDOW, writeFrameHeader, writeWord } from './frames.ts';
@@ -50,7 +50,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   /** Number of requests in the current chunk. */
   #requests = 0;
 
-  constructor(socket: Socket, host: StreamHost, service: Http2Service) {
+  constructor(socket: Socket, host: StreamListener, service: Http2Service) {
     super(socket, host);
     this.#service = service;
     this.#writer = new PacedWriter(socket, (one) => host.gather(one), this.#left);

@@ -8,7 +8,7 @@ import { MEDIA_TYPE, type DnsOverHttps } from '../http2/dns-over-https.ts';
 import { ConnectionEnds } from '../connection-ends.ts';
 import { GatheredMessage } from '../stream/gathered-message.ts';
 import { OutletPending, type Outlet } from '../outlet.ts';
-import type { StreamConnection, StreamHost } from '../stream/stream-listener.ts';
+import type { StreamConnection, StreamListener } from '../stream/stream-listener.ts';
 import { Timed } from '../timer-wheel.ts';
 import { arena } from '../write-reply.ts';
 
@@ -37,7 +37,7 @@ export class Http1Connections {
     this.#server.setTimeout(0);
   }
 
-  connect(socket: Socket, host: StreamHost): StreamConnection {
+  connect(socket: Socket, host: StreamListener): StreamConnection {
     const connection = new Http1Connection(socket, host, this.#service);
     this.#bySocket.set(socket, connection);
     this.#server.emit('connection', socket);
@@ -61,7 +61,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
   readonly at = 0;
   readonly full = false;
   readonly #socket: Socket;
-  readonly #host: StreamHost;
+  readonly #host: StreamListener;
   readonly #service: DnsOverHttps;
   readonly #ends: ConnectionEnds;
   readonly #requests = new Set<Http1Request>();
@@ -69,7 +69,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
   #held = 0;
   #ended = false;
 
-  constructor(socket: Socket, host: StreamHost, service: DnsOverHttps) {
+  constructor(socket: Socket, host: StreamListener, service: DnsOverHttps) {
     super();
     this.#socket = socket;
     this.#host = host;

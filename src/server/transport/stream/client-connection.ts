@@ -7,7 +7,7 @@ import type { Query } from '../query.ts';
 import { ConnectionEnds } from '../connection-ends.ts';
 import { haltReading } from './halted-reading.ts';
 import { OutletPending, type Outlet } from '../outlet.ts';
-import type { StreamConnection, StreamHost } from './stream-listener.ts';
+import type { StreamConnection, StreamListener } from './stream-listener.ts';
 import { Timed } from '../timer-wheel.ts';
 import { turns, type TurnTaker } from './turns.ts';
 import { arena } from '../write-reply.ts';
@@ -39,7 +39,7 @@ export abstract class ClientConnection
 {
   readonly pending: OutletPending = new OutletPending();
   readonly out: Uint8Array = arena;
-  protected readonly host: StreamHost;
+  protected readonly host: StreamListener;
   protected readonly socket: Socket;
   /** Number of bytes in the shared output buffer (`arena`), always 0 at the end of a turn. */
   protected written = 0;
@@ -76,7 +76,7 @@ export abstract class ClientConnection
   /** Number of held bytes that was last reported to the host. */
   #toldHeld = 0;
 
-  constructor(socket: Socket, host: StreamHost) {
+  constructor(socket: Socket, host: StreamListener) {
     super();
     this.host = host;
     this.socket = socket;

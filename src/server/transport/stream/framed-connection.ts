@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { releaseBytes } from '../../runtime/release-bytes.ts';
 import { ClientConnection } from './client-connection.ts';
-import type { StreamHost } from './stream-listener.ts';
+import type { StreamListener } from './stream-listener.ts';
 import { arena } from '../write-reply.ts';
 
 /** Initial buffer size for a message that arrives in pieces. The buffer grows with the bytes received. */
@@ -24,7 +24,7 @@ export class FramedConnection extends ClientConnection {
   #gathered: Buffer | null = null;
   #gatheredBytes = 0;
 
-  constructor(socket: Socket, host: StreamHost) {
+  constructor(socket: Socket, host: StreamListener) {
     super(socket, host);
     this.#encrypted = 'encrypted' in socket;
   }

@@ -34,34 +34,14 @@ export interface StreamProtocol {
   /** Protocols offered in the TLS handshake (ALPN, RFC 7301). If empty, the client's extension is ignored. */
   readonly alpn: readonly string[];
   /** Takes over a socket once TLS and any PROXY header have been handled. */
-  connect(socket: Socket, host: StreamHost): StreamConnection;
-}
-
-export interface StreamHost {
-  readonly intake: Intake;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly limits: ListenerLimits;
-  readonly counters: ListenerCounters;
-  readonly wheel: TimerWheel;
-  readonly held: HeldBytes<Holder>;
-  /**
-   * Collects everything written to the socket in this turn of the event loop, and then sends it with a single system
-   * call.
-   */
-  gather(socket: Socket): void;
-  /** Calls `job` at the end of this turn of the event loop. */
-  whenTurnEnds(job: () => void): void;
-  /** Called when a client has sent a query. */
-  touch(connection: StreamConnection): void;
-  forget(connection: StreamConnection): void;
+  connect(socket: Socket, host: StreamListener): StreamConnection;
 }
 
 /**
  * A listener for connections of any protocol, with or without TLS. It accepts and limits connections, handles TLS and
  * the PROXY header, if any, and then passes the connections to the protocol.
  */
-export class StreamListener implements Listener, StreamHost {
+export class StreamListener implements Listener {
   readonly endpoint: ListenAddress;
   readonly clock: Clock;
   readonly log: Log;
@@ -157,12 +137,17 @@ export class StreamListener implements Listener, StreamHost {
     this.wheel.stop();
   }
 
+  /**
+   * Collects everything written to the socket in this turn of the event loop, and then sends it with a single system
+   * call.
+   */
   gather(socket: Socket): void {
     if (socket.writableCorked > 0) return;
     socket.cork();
     this.whenTurnEnds(() => socket.uncork());
   }
 
+  /** Calls `job` at the end of this turn of the event loop. */
   whenTurnEnds(job: () => void): void {
     if (this.#turnEnd.push(job) === 1) setImmediate(this.#endTurn);
   }
@@ -173,6 +158,7 @@ export class StreamListener implements Listener, StreamHost {
     for (const job of jobs) job();
   };
 
+  /** Called when a client has sent a query. */
   touch(connection: StreamConnection): void {
     this.#connections.touch(connection);
   }
