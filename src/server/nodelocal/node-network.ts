@@ -7,12 +7,15 @@ import { checkInterfaces, LocalInterface } from './local-interface.ts';
 import { RuleFailure, type RuleSet } from './packet-rules.ts';
 
 /** Kinds of error, used as values of the label `errortype`. */
-export type SetupError =
-  | 'iptables'
-  | 'iptables_lock'
-  | 'interface_add'
-  | 'interface_check'
-  | 'configmap';
+export const setupErrors = [
+  'iptables',
+  'iptables_lock',
+  'interface_add',
+  'interface_check',
+  'configmap',
+] as const;
+
+export type SetupError = (typeof setupErrors)[number];
 
 export interface NodeNetworkParts {
   /** Null if another program sets up the interface. */

@@ -6,17 +6,8 @@ import { whyFailed } from '../base/why-failed.ts';
 import { Collection } from '../metrics/collection.ts';
 import { contentTypes, formatFor } from '../metrics/formats.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
-import type { SetupError } from './node-network.ts';
+import { setupErrors, type SetupError } from './node-network.ts';
 
-const kinds: readonly SetupError[] = [
-  'iptables',
-  'iptables_lock',
-  'interface_add',
-  'interface_check',
-  'configmap',
-];
-
-/** The address of the metrics. */
 export interface MetricsAddress {
   readonly host: string;
   readonly port: number;
@@ -54,7 +45,7 @@ export class SetupMetrics {
   #server: ScrapedServer | null = null;
 
   constructor() {
-    for (const kind of kinds) this.#errors.with(kind);
+    for (const kind of setupErrors) this.#errors.with(kind);
     for (const what of ['interface', 'rules']) this.#repairs.with(what);
     for (const direction of ['in', 'out']) this.#handovers.with(direction);
   }

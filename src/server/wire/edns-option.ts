@@ -107,10 +107,7 @@ function readKnown(code: number, data: Uint8Array): OptionContent | null {
       return { kind: 'n3u', algorithms: [...data] };
     case OPTION.KEYTAG:
       if (length % 2 !== 0) return null;
-      return {
-        kind: 'key-tag',
-        tags: uint16sIn(data),
-      };
+      return { kind: 'key-tag', tags: uint16sIn(data) };
     default:
       return null;
   }

@@ -1,8 +1,11 @@
 /** Creates listeners for planned listen addresses. */
-import type { Clock } from '../../base/clock.ts';
-import type { Log } from '../../base/log.ts';
-import type { CountersOf } from '../../transport/listener-counters.ts';
-import type { Listener, ListenerTerms, ListenerTls, Serve } from '../../transport/listener.ts';
+import type {
+  Listener,
+  ListenerParts,
+  ListenerTerms,
+  ListenerTls,
+  Serve,
+} from '../../transport/listener.ts';
 import { openListeners } from '../../transport/open.ts';
 import type { UdpMode } from '../../transport/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
@@ -10,37 +13,22 @@ import type { TlsPlan } from '../contract/block-plan.ts';
 import type { Program } from '../contract/protocol.ts';
 import { fileAt } from './generation.ts';
 
-export interface ListenParts {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly counters: CountersOf;
+export interface ListenParts extends Pick<ListenerParts, 'clock' | 'log' | 'counters' | 'isShort'> {
   readonly transport: UdpMode;
   /** The same in all workers; see `ListenerTls`. */
   readonly ticketSecret: Uint8Array;
   readonly files: Program['files'];
-  /** See `ListenerParts`. */
-  readonly isShort: () => boolean;
 }
 
 /** Creates the listener for one planned listen address. */
 export function listenAt(
-  endpoint: EndpointPlan,
+  plan: EndpointPlan,
   serve: Serve,
-  { clock, log, counters, transport, ticketSecret, files, isShort }: ListenParts,
+  { transport, ticketSecret, files, ...parts }: ListenParts,
 ): Listener {
-  const { scheme, address, port } = endpoint;
-  return openListeners(
-    {
-      endpoint: { scheme, address, port },
-      terms: termsOf(endpoint, ticketSecret, files),
-      serve,
-      clock,
-      log,
-      counters,
-      isShort,
-    },
-    transport,
-  );
+  const { scheme, address, port } = plan;
+  const terms = termsOf(plan, ticketSecret, files);
+  return openListeners({ ...parts, endpoint: { scheme, address, port }, terms, serve }, transport);
 }
 
 /**

@@ -25,7 +25,7 @@ export class DnsOverHttps {
    * Checks a request by its method and its target, `path[0, pathLength)`. There is only one resource. GET requires
    * exactly one `dns` parameter, and POST requires a body.
    */
-  judge(method: string, path: Uint8Array, pathLength: number): DohVerdict {
+  judgeTarget(method: string, path: Uint8Array, pathLength: number): DohVerdict {
     const { length } = PATH;
     if (pathLength < length || (pathLength > length && path[length] !== QUESTION_MARK)) return 404;
     for (let i = 0; i < length; i++) if (path[i] !== PATH[i]) return 404;

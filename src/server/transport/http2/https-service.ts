@@ -5,7 +5,7 @@ import { writeReplyFields, writeStatus } from './reply-fields.ts';
 import type { RequestHeader } from './request-header.ts';
 
 /** DNS over HTTPS (RFC 8484) for HTTP/2 connections; codes are HTTP statuses. */
-export class HttpsService implements Http2Service {
+export class HttpsService extends DnsOverHttps implements Http2Service {
   readonly bodyMax: number = MESSAGE_MAX;
   readonly grouped = false;
   readonly status = 200;
@@ -14,22 +14,9 @@ export class HttpsService implements Http2Service {
   readonly trailers: null = null;
   queryStart = 0;
   queryEnd = 0;
-  readonly #service: DnsOverHttps;
-
-  constructor(service: DnsOverHttps) {
-    this.#service = service;
-  }
-
-  get message(): Uint8Array {
-    return this.#service.message;
-  }
-
-  get length(): number {
-    return this.#service.length;
-  }
 
   judge({ method, path, pathLength }: RequestHeader): RequestVerdict {
-    return this.#service.judge(method, path, pathLength);
+    return this.judgeTarget(method, path, pathLength);
   }
 
   find(_: Uint8Array, start: number, end: number): null {

@@ -122,7 +122,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
     const target = Buffer.from(incoming.url ?? '', 'latin1');
     const verdict = this.#ended
       ? 503
-      : this.#service.judge(incoming.method ?? '', target, target.length);
+      : this.#service.judgeTarget(incoming.method ?? '', target, target.length);
     if (typeof verdict === 'number') {
       this.#answer(request, verdict);
     } else if (verdict === 'message') {

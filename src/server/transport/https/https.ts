@@ -1,6 +1,5 @@
 import type { TLSSocket } from 'node:tls';
 
-import { DnsOverHttps } from '../http2/dns-over-https.ts';
 import { Http1Connections } from './http1-connections.ts';
 import { Http2Connection } from '../http2/http2-connection.ts';
 import { HttpsService } from '../http2/https-service.ts';
@@ -12,15 +11,14 @@ import { StreamListener } from '../stream/stream-listener.ts';
  * plain HTTP/1.1 behind a proxy that terminates TLS.
  */
 export function httpsListener(parts: ListenerParts): StreamListener {
-  const service = new DnsOverHttps();
-  const http2 = new HttpsService(service);
+  const service = new HttpsService();
   let http1: Http1Connections | null = null;
   return new StreamListener(parts, {
     proto: 'https',
     alpn: ['h2', 'http/1.1'],
     connect: (socket, host) =>
       (socket as Partial<TLSSocket>).alpnProtocol === 'h2'
-        ? new Http2Connection(socket, host, http2)
+        ? new Http2Connection(socket, host, service)
         : (http1 ??= new Http1Connections(service)).connect(socket, host),
   });
 }

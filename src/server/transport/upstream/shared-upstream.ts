@@ -1,10 +1,9 @@
 /** Upstreams with a single connection. */
 import type { Socket } from 'node:net';
 import type { Upstream, UpstreamParts } from '../upstream-address.ts';
-import type { TimerWheel } from '../timer-wheel.ts';
+import { Timed, type TimerWheel } from '../timer-wheel.ts';
 import { DialTime } from './dial-time.ts';
-import { Dialling } from './dialling.ts';
-import { endError, failLater } from './exchange-failure.ts';
+import { endError, failLater, timeoutError } from './exchange-failure.ts';
 import type { Carrier, ExchangeError, UpstreamExchange } from './upstream-exchange.ts';
 import { UpstreamConnector } from './upstream-tls.ts';
 
@@ -107,5 +106,44 @@ export abstract class SharedUpstream implements Upstream, Carrier {
       this.wheel.cancel(exchange);
       exchange.failed(error, now);
     }
+  }
+}
+
+/** A connection attempt, which ends in success, with an error or at its deadline. */
+class Dialling extends Timed {
+  readonly #where: string;
+  readonly #done: (error: unknown) => void;
+  #over = false;
+
+  /**
+   * @param event the socket event that signals success
+   * @param where network and address, for errors: `tcp 10.0.0.1:443`
+   * @param done called once, with null if the connection succeeded
+   */
+  constructor(
+    socket: Socket,
+    event: 'connect' | 'secureConnect',
+    where: string,
+    done: (error: unknown) => void,
+  ) {
+    super();
+    this.#where = where;
+    this.#done = done;
+    socket.once(event, () => {
+      socket.off('error', this.give);
+      this.give(null);
+    });
+    socket.on('error', this.give);
+    socket.once('close', () => this.give(endError()));
+  }
+
+  readonly give = (error: unknown): void => {
+    if (this.#over) return;
+    this.#over = true;
+    this.#done(error);
+  };
+
+  override expire(): void {
+    this.give(timeoutError('dial', this.#where));
   }
 }

@@ -1,7 +1,6 @@
 import { TYPE } from '../iana.ts';
 import { amtrelay } from './amtrelay.ts';
 import { apl } from './apl.ts';
-import { caa } from './caa.ts';
 import { cert } from './cert.ts';
 import {
   dashedHex,
@@ -26,7 +25,7 @@ import {
 } from './field.ts';
 import { hip } from './hip.ts';
 import { ipseckey } from './ipseckey.ts';
-import { recordKind, type RecordKind, type Shape } from './kind.ts';
+import { recordKind, type Field, type RecordKind, type Shape } from './kind.ts';
 import { loc } from './loc.ts';
 import { nullKind } from './null.ts';
 import { serviceParameters } from './service-parameter.ts';
@@ -83,6 +82,12 @@ const signature: Shape<Signature> = {
 /** Priority 0 is an alias. */
 const serviceBinding = { priority: u16, target: fullName, parameters: serviceParameters };
 const certificate = { usage: u8, selector: u8, matching: u8, certificate: restHex };
+
+/** Written without unneeded quotes, because the names of CAA's properties consist of letters and digits. */
+const propertyName: Field<string> = {
+  ...string,
+  print: (value) => (/^[\w-]+$/.test(value) ? value : `"${value}"`),
+};
 
 // The types whose data is also used by field elsewhere.
 
@@ -167,7 +172,8 @@ export const recordKinds: readonly RecordKind<object>[] = [
   apl,
   // Application visibility and control (Cisco's DNS-AVC), in the format of TXT.
   recordKind('AVC', TYPE.AVC, texts),
-  caa,
+  // The authorities that may issue certificates (RFC 8659 section 4.1).
+  recordKind('CAA', TYPE.CAA, { flags: u8, tag: propertyName, value: restString }),
   // Child's copy of DNSKEY (RFC 7344 section 3.2).
   recordKind('CDNSKEY', TYPE.CDNSKEY, publicKey),
   cds,
