@@ -71,7 +71,7 @@ export function named(name: string, value: string): Buffer {
 }
 
 /** Encodes a literal field without indexing (RFC 7541 section 6.2.2). `name` is an entry in the static table. */
-export function field(name: number, value: string): Buffer {
+function field(name: number, value: string): Buffer {
   return Buffer.concat([integer(name, 0x0f), literal(value)]);
 }
 
@@ -81,7 +81,7 @@ function literal(text: string): Buffer {
 }
 
 /** Encodes an integer in the low bits given by `mask` (RFC 7541 section 5.1). */
-export function integer(value: number, mask: number): Buffer {
+function integer(value: number, mask: number): Buffer {
   if (value < mask) return Buffer.of(value);
   const out = [mask];
   for (value -= mask; value >= 0x80; value >>= 7) out.push(0x80 | (value & 0x7f));
