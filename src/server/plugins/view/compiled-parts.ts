@@ -1,15 +1,14 @@
 /** The parts of a compiled expression, one for each language construct. */
 import { netHolds } from '../../base/ip.ts';
-import { builtins, memberOf, readCidr, type overItems } from './functions.ts';
+import { builtins, readCidr, type overItems } from './functions.ts';
 import {
   asArray,
   asBool,
-  asMap,
-  asNumber,
-  asString,
   step,
   typeOf,
   type CompiledPart,
+  type Evaluate,
+  type Type,
   type ExpressionValue,
 } from './expression-values.ts';
 import { ExpressionError } from './expression-words.ts';
@@ -57,11 +56,7 @@ export function inNet(address: CompiledPart, cidr: CompiledPart, at: number): Co
     }
   }
   const { run } = builtins['incidr']!;
-  return {
-    type: 'bool',
-    at,
-    run: (query, item) => run([address.run(query, item), cidr.run(query, item)], query),
-  };
+  return computed('bool', at, [address, cidr], (...values) => run(values, nobody));
 }
 
 /** `condition ? yes : no`. */
@@ -84,81 +79,23 @@ export function applied(
   return {
     type: over.type,
     at,
-    run: (query, item) =>
-      over.run(asArray(items.run(query, item)), (one) => {
+    run(query, item) {
+      const value = (one: ExpressionValue): ExpressionValue => {
         step();
         return test.run(query, one);
-      }),
+      };
+      return over.run(asArray(items.run(query, item)), (one) => asBool(value(one)), value);
+    },
   };
 }
 
-/** `[a, b]`. */
-export function arrayOf(parts: readonly CompiledPart[], at: number): CompiledPart {
-  return folded(
-    { type: 'array', at, run: (query, item) => parts.map((part) => part.run(query, item)) },
-    parts,
-  );
-}
-
-/** `{key: value}`. */
-export function mapOf(
-  entries: readonly (readonly [CompiledPart, CompiledPart])[],
+/** A part computed from the values of others. If all of them are constants, so is the result. */
+export function computed(
+  type: Type,
   at: number,
+  parts: readonly CompiledPart[],
+  run: (...values: ExpressionValue[]) => ExpressionValue,
 ): CompiledPart {
-  return folded(
-    {
-      type: 'map',
-      at,
-      run: (query, item) =>
-        new Map(
-          entries.map(([key, value]) => [asString(key.run(query, item)), value.run(query, item)]),
-        ),
-    },
-    entries.flat(),
-  );
-}
-
-/**
- * Compiles `of.name`.
- * @param orNil true if a field of nil is nil (`?.`) rather than an error
- */
-export function fieldOf(of: CompiledPart, name: string, orNil: boolean): CompiledPart {
-  return folded(
-    {
-      type: 'any',
-      at: of.at,
-      run(query, item) {
-        const from = of.run(query, item);
-        return orNil && from === null ? null : (asMap(from).get(name) ?? null);
-      },
-    },
-    [of],
-  );
-}
-
-/** `of[index]`. */
-export function elementOf(of: CompiledPart, index: CompiledPart): CompiledPart {
-  return {
-    type: of.type === 'string' ? 'string' : 'any',
-    at: of.at,
-    run: (query, item) => memberOf(of.run(query, item), index.run(query, item)),
-  };
-}
-
-/** Compiles `of[from:to]`, where null stands for a missing bound. */
-export function sliceOf(
-  of: CompiledPart,
-  from: CompiledPart | null,
-  to: CompiledPart | null,
-): CompiledPart {
-  return {
-    type: of.type,
-    at: of.at,
-    run: (query, item) => {
-      const whole = of.run(query, item);
-      const first = from === null ? 0 : asNumber(from.run(query, item));
-      const end = to === null ? undefined : asNumber(to.run(query, item));
-      return typeof whole === 'string' ? whole.slice(first, end) : asArray(whole).slice(first, end);
-    },
-  };
+  const evaluate: Evaluate = (query, item) => run(...parts.map((part) => part.run(query, item)));
+  return folded({ type, at, run: evaluate }, parts);
 }

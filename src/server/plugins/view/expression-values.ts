@@ -32,59 +32,33 @@ export class ExpressionValueError extends Error {
 }
 
 export function typeOf(value: ExpressionValue): Type {
+  if (typeof value === 'string' || typeof value === 'number') return typeof value as 'string';
+  if (typeof value === 'boolean') return 'bool';
   if (value === null) return 'nil';
-  if (Array.isArray(value)) return 'array';
-  if (value instanceof Map) return 'map';
-  return typeof value === 'boolean' ? 'bool' : (typeof value as 'string' | 'number');
+  return isMap(value) ? 'map' : 'array';
 }
 
-/**
- * Returns the value as a string.
- * @throws ExpressionValueError if it is not one
- */
-export function asString(value: ExpressionValue): string {
-  if (typeof value !== 'string')
-    throw new ExpressionValueError(`${typeOf(value)} instead of a string`);
-  return value;
+/** Returns a function that checks a value's type. */
+function checked<T extends ExpressionValue>(what: string, type: Type): Checked<T> {
+  return (value) => {
+    if (typeOf(value) !== type)
+      throw new ExpressionValueError(`${typeOf(value)} instead of ${what}`);
+    return value as T;
+  };
 }
 
-/**
- * Returns the value as a number.
- * @throws ExpressionValueError if it is not one
- */
-export function asNumber(value: ExpressionValue): number {
-  if (typeof value !== 'number')
-    throw new ExpressionValueError(`${typeOf(value)} instead of a number`);
-  return value;
-}
+type Checked<T extends ExpressionValue> = (value: ExpressionValue) => T;
+type ValueMap = ReadonlyMap<string, ExpressionValue>;
 
-/** Returns the value as a Boolean. @throws ExpressionValueError if it is not one */
-export function asBool(value: ExpressionValue): boolean {
-  if (typeof value !== 'boolean')
-    throw new ExpressionValueError(`${typeOf(value)} instead of a bool`);
-  return value;
-}
+/** These throw an ExpressionValueError for any other value. */
+export const asString: Checked<string> = checked('a string', 'string');
+export const asNumber: Checked<number> = checked('a number', 'number');
+export const asBool: Checked<boolean> = checked('a bool', 'bool');
+export const asArray: Checked<readonly ExpressionValue[]> = checked('an array', 'array');
+export const asMap: Checked<ValueMap> = checked('a map', 'map');
 
-/**
- * Returns the value as an array.
- * @throws ExpressionValueError if it is not one
- */
-export function asArray(value: ExpressionValue): readonly ExpressionValue[] {
-  if (!Array.isArray(value)) throw new ExpressionValueError(`${typeOf(value)} instead of an array`);
-  return value as readonly ExpressionValue[];
-}
-
-export function isMap(value: ExpressionValue): value is ReadonlyMap<string, ExpressionValue> {
+export function isMap(value: ExpressionValue): value is ValueMap {
   return value instanceof Map;
-}
-
-/**
- * Returns the value as a map.
- * @throws ExpressionValueError if it is not one
- */
-export function asMap(value: ExpressionValue): ReadonlyMap<string, ExpressionValue> {
-  if (!isMap(value)) throw new ExpressionValueError(`${typeOf(value)} instead of a map`);
-  return value;
 }
 
 /** Maximum number of items in an array created by an expression, because it runs for every query. */

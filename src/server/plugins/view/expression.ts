@@ -5,23 +5,14 @@
  * An expression is checked and compiled once, when the Corefile is read.
  */
 import { nearest } from '../../base/problem.ts';
-import {
-  applied,
-  arrayOf,
-  chosen,
-  elementOf,
-  fieldOf,
-  folded,
-  inNet,
-  literal,
-  mapOf,
-  not,
-  sliceOf,
-} from './compiled-parts.ts';
-import { builtins, notThere, ofQuery, overItems } from './functions.ts';
+import { applied, chosen, computed, folded, inNet, literal, not } from './compiled-parts.ts';
+import { builtins, memberOf, notThere, ofQuery, overItems } from './functions.ts';
 import { NOT_RANK, operators, SIGN_RANK } from './operators.ts';
 import {
+  asArray,
+  asMap,
   asNumber,
+  asString,
   beginSteps,
   stepThrough,
   type CompiledPart,
@@ -97,8 +88,9 @@ class ExpressionParser {
     if (!this.#take(text)) this.#unexpected();
   }
 
-  #unexpected(): never {
-    const { kind, text, at } = this.#word;
+  /** @param back 1 if the word has already been taken */
+  #unexpected(back = 0): never {
+    const { kind, text, at } = this.#words[this.#at - back]!;
     throw new ExpressionError(
       kind === 'end'
         ? 'unexpected end of the expression'
@@ -133,8 +125,7 @@ class ExpressionParser {
   #let(): (...given: Parameters<Evaluate>) => void {
     const { kind, text, at } = this.#next();
     if (kind !== 'name') {
-      this.#at--;
-      this.#unexpected();
+      this.#unexpected(1);
     }
     if (isFunction(text)) throw new ExpressionError(`${text} is a function already`, at);
     if (this.#names.has(text)) throw new ExpressionError(`${text} already has a value`, at);
@@ -211,10 +202,7 @@ class ExpressionParser {
       if (part.type !== 'number' && part.type !== 'any') {
         throw new ExpressionError(`invalid operation: - (mismatched type ${part.type})`, at);
       }
-      return folded(
-        { type: 'number', at, run: (query, item) => factor * asNumber(part.run(query, item)) },
-        [part],
-      );
+      return computed('number', at, [part], (value) => factor * asNumber(value!));
     }
     let part = this.#primary();
     for (; ; this.#chain()) {
@@ -245,8 +233,7 @@ class ExpressionParser {
         throw new ExpressionError('# is only allowed inside a predicate', at);
       return { type: 'any', at, run: (_query, item) => item };
     }
-    this.#at--;
-    return this.#unexpected();
+    return this.#unexpected(1);
   }
 
   #named({ text, at }: ExpressionWord): CompiledPart {
@@ -335,50 +322,57 @@ class ExpressionParser {
       if (parts.length > 0 && this.#take(']')) break;
       parts.push(this.#expression(0));
     }
-    return arrayOf(parts, at);
+    return computed('array', at, parts, (...items) => items);
   }
 
   /** `{a: 1, 'b': 2, (name()): 3}` */
   #map(at: number): CompiledPart {
-    const entries: (readonly [CompiledPart, CompiledPart])[] = [];
+    const keys: CompiledPart[] = [];
+    const values: CompiledPart[] = [];
     while (!this.#take('}')) {
-      if (entries.length > 0) this.#expect(',');
-      if (entries.length > 0 && this.#take('}')) break;
+      if (keys.length > 0) this.#expect(',');
+      if (keys.length > 0 && this.#take('}')) break;
       const { kind, text, at: keyAt } = this.#next();
       if (kind === 'sign' ? text !== '(' : kind === 'end') {
-        this.#at--;
-        this.#unexpected();
+        this.#unexpected(1);
       }
-      const key = kind === 'sign' ? this.#expression(0) : literal(text, keyAt);
+      keys.push(kind === 'sign' ? this.#expression(0) : literal(text, keyAt));
       if (kind === 'sign') this.#expect(')');
       this.#expect(':');
-      entries.push([key, this.#expression(0)]);
+      values.push(this.#expression(0));
     }
-    return mapOf(entries, at);
+    const count = keys.length;
+    return computed('map', at, [...keys, ...values], (...found) => {
+      return new Map(found.slice(0, count).map((key, i) => [asString(key), found[count + i]!]));
+    });
   }
 
   /** Parses `.name`. With `?.`, a field of nil is nil. */
   #member(of: CompiledPart, orNil: boolean): CompiledPart {
     const { kind, text, at } = this.#next();
     if (kind !== 'name') {
-      this.#at--;
-      this.#unexpected();
+      this.#unexpected(1);
     }
     if (of.type !== 'map' && of.type !== 'any' && of.type !== 'nil')
       throw new ExpressionError(`type ${of.type} has no field ${text}`, at);
-    return fieldOf(of, text, orNil);
+    return computed('any', of.at, [of], (from) =>
+      orNil && from === null ? null : (asMap(from!).get(text) ?? null),
+    );
   }
 
   /** Parses `[i]` and `[from:to]`, where negative numbers count from the end. */
   #index(of: CompiledPart): CompiledPart {
-    const from = this.#is(':') ? null : this.#expression(0);
+    const from = this.#is(':') ? literal(0, of.at) : this.#expression(0);
     if (!this.#take(':')) {
       this.#expect(']');
-      return elementOf(of, from!);
+      return computed(of.type === 'string' ? 'string' : 'any', of.at, [of, from], memberOf);
     }
-    const to = this.#is(']') ? null : this.#expression(0);
+    const to = this.#is(']') ? literal(Infinity, of.at) : this.#expression(0);
     this.#expect(']');
-    return sliceOf(of, from, to);
+    return computed(of.type, of.at, [of, from, to], (whole, first, end) => {
+      const bounds = [asNumber(first!), asNumber(end!)] as const;
+      return typeof whole === 'string' ? whole.slice(...bounds) : asArray(whole!).slice(...bounds);
+    });
   }
 }
 

@@ -4,7 +4,6 @@ import { className, typeName } from '../../wire/iana.ts';
 import type { Query } from '../../transport/query.ts';
 import {
   asArray,
-  asBool,
   asMap,
   asNumber,
   asString,
@@ -205,45 +204,36 @@ export const notThere: Readonly<Record<string, string>> = {
   timezone: 'views cannot depend on the time; change the Corefile instead, and `reload` applies it',
 };
 
+interface OverItems {
+  readonly type: Type;
+  /**
+   * @param test an item's value, which must be a Boolean
+   * @param value an item's value
+   */
+  readonly run: (
+    items: readonly ExpressionValue[],
+    test: (item: ExpressionValue) => boolean,
+    value: (item: ExpressionValue) => ExpressionValue,
+  ) => ExpressionValue;
+}
+
+function over(type: Type, run: OverItems['run']): OverItems {
+  return { type, run };
+}
+
 /** Functions that apply a predicate to an array's items (`#`). */
-export const overItems: Readonly<
-  Record<
-    string,
-    {
-      readonly type: Type;
-      run(
-        items: readonly ExpressionValue[],
-        test: (item: ExpressionValue) => ExpressionValue,
-      ): ExpressionValue;
-    }
-  >
-> = {
-  all: { type: 'bool', run: (items, test) => items.every((item) => asBool(test(item))) },
-  any: { type: 'bool', run: (items, test) => items.some((item) => asBool(test(item))) },
-  none: { type: 'bool', run: (items, test) => !items.some((item) => asBool(test(item))) },
-  one: {
-    type: 'bool',
-    run: (items, test) => items.filter((item) => asBool(test(item))).length === 1,
-  },
-  count: {
-    type: 'number',
-    run: (items, test) => items.filter((item) => asBool(test(item))).length,
-  },
-  filter: { type: 'array', run: (items, test) => items.filter((item) => asBool(test(item))) },
-  map: { type: 'array', run: (items, test) => items.map((item) => test(item)) },
-  find: { type: 'any', run: (items, test) => items.find((item) => asBool(test(item))) ?? null },
-  findIndex: {
-    type: 'number',
-    run: (items, test) => items.findIndex((item) => asBool(test(item))),
-  },
-  findLast: {
-    type: 'any',
-    run: (items, test) => items.findLast((item) => asBool(test(item))) ?? null,
-  },
-  findLastIndex: {
-    type: 'number',
-    run: (items, test) => items.findLastIndex((item) => asBool(test(item))),
-  },
+export const overItems: Readonly<Record<string, OverItems>> = {
+  all: over('bool', (items, test) => items.every(test)),
+  any: over('bool', (items, test) => items.some(test)),
+  none: over('bool', (items, test) => !items.some(test)),
+  one: over('bool', (items, test) => items.filter(test).length === 1),
+  count: over('number', (items, test) => items.filter(test).length),
+  filter: over('array', (items, test) => items.filter(test)),
+  map: over('array', (items, _test, value) => items.map(value)),
+  find: over('any', (items, test) => items.find(test) ?? null),
+  findIndex: over('number', (items, test) => items.findIndex(test)),
+  findLast: over('any', (items, test) => items.findLast(test) ?? null),
+  findLastIndex: over('number', (items, test) => items.findLastIndex(test)),
 };
 
 /**
@@ -326,7 +316,8 @@ function total(numbers: readonly number[]): number {
   return numbers.reduce((sum, one) => sum + one, 0);
 }
 
-function compare(a: ExpressionValue, b: ExpressionValue): number {
+/** Compares two strings or two numbers. */
+export function compare(a: ExpressionValue, b: ExpressionValue): number {
   if (typeof a !== 'string') return asNumber(a) - asNumber(b);
   return a === asString(b) ? 0 : a < asString(b) ? -1 : 1;
 }

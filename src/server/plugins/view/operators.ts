@@ -1,6 +1,6 @@
 /** The operators in expressions. */
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
-import { isIn } from './functions.ts';
+import { compare, isIn } from './functions.ts';
 import {
   asBool,
   asNumber,
@@ -31,23 +31,35 @@ export const NOT_RANK = 50;
 /** The rank of the prefixes `-` and `+`. */
 export const SIGN_RANK = 90;
 
-function plain(
+/** An operator on two values whose types `fits` accepts. */
+function typed(
   rank: number,
-  operands: Type,
   type: Type,
-  run: (left: ExpressionValue, right: ExpressionValue) => ExpressionValue,
+  fits: (left: Type, right: Type) => boolean,
+  run: Run,
 ): Operator {
   return {
     rank,
     make(left, right, name) {
-      for (const part of [left, right]) {
-        if (part.type !== 'any' && operands !== 'any' && part.type !== operands)
-          mismatch(name, left, right);
-      }
+      if (!fits(left.type, right.type)) mismatch(name, left, right);
       return { type, run: (query, item) => run(left.run(query, item), right.run(query, item)) };
     },
   };
 }
+
+function both(operands: Type): (left: Type, right: Type) => boolean {
+  return (left, right) => mayBe(left, operands) && mayBe(right, operands);
+}
+
+function mayBe(type: Type, ...types: readonly Type[]): boolean {
+  return type === 'any' || types.includes('any') || types.includes(type);
+}
+
+function plain(rank: number, operands: Type, type: Type, run: Run): Operator {
+  return typed(rank, type, both(operands), run);
+}
+
+type Run = (left: ExpressionValue, right: ExpressionValue) => ExpressionValue;
 
 function mismatch(name: string, left: CompiledPart, right: CompiledPart): never {
   throw new ExpressionError(
@@ -57,47 +69,22 @@ function mismatch(name: string, left: CompiledPart, right: CompiledPart): never 
 }
 
 function compared(run: (order: number) => boolean): Operator {
-  return {
-    rank: 20,
-    make(left, right, name) {
-      const known = [left.type, right.type].filter((type) => type !== 'any');
-      if (known.some((type) => type !== 'string' && type !== 'number') || new Set(known).size > 1) {
-        mismatch(name, left, right);
-      }
-      return {
-        type: 'bool',
-        run: (query, item) => run(order(left.run(query, item), right.run(query, item))),
-      };
-    },
-  };
-}
-
-function order(left: ExpressionValue, right: ExpressionValue): number {
-  if (typeof left === 'string') return left === right ? 0 : left < asString(right) ? -1 : 1;
-  return asNumber(left) - asNumber(right);
+  const fits = (left: Type, right: Type): boolean =>
+    both('string')(left, right) || both('number')(left, right);
+  return typed(20, 'bool', fits, (left, right) => run(compare(left, right)));
 }
 
 function equal(wanted: boolean): Operator {
-  return {
-    rank: 20,
-    make(left, right, name) {
-      const [a, b] = [left.type, right.type];
-      if (a !== b && a !== 'any' && b !== 'any' && a !== 'nil' && b !== 'nil')
-        mismatch(name, left, right);
-      return {
-        type: 'bool',
-        run: (query, item) => isSame(left.run(query, item), right.run(query, item)) === wanted,
-      };
-    },
-  };
+  const fits = (left: Type, right: Type): boolean =>
+    mayBe(left, right, 'nil') || mayBe(right, left, 'nil');
+  return typed(20, 'bool', fits, (left, right) => isSame(left, right) === wanted);
 }
 
 function logical(rank: number, run: (left: Evaluate, right: Evaluate) => Evaluate): Operator {
   return {
     rank,
     make(left, right, name) {
-      for (const { type } of [left, right])
-        if (type !== 'bool' && type !== 'any') mismatch(name, left, right);
+      if (!both('bool')(left.type, right.type)) mismatch(name, left, right);
       return { type: 'bool', run: run(left.run, right.run) };
     },
   };
@@ -116,7 +103,7 @@ const sum: Operator = {
   rank: 30,
   make(left, right, name) {
     const known = [left.type, right.type].find((type) => type !== 'any') ?? 'any';
-    if (known !== 'any' && known !== 'string' && known !== 'number') mismatch(name, left, right);
+    if (!mayBe(known, 'string', 'number')) mismatch(name, left, right);
     return plain(30, known, known, (a, b) =>
       typeof a === 'string' ? bounded(a + asString(b)) : asNumber(a) + asNumber(b),
     ).make(left, right, name);
@@ -126,20 +113,19 @@ const sum: Operator = {
 const matches: Operator = {
   rank: 20,
   make(left, right, name) {
-    if (left.type !== 'string' && left.type !== 'any') mismatch(name, left, right);
-    const { constant } = right;
-    if (typeof constant === 'string') {
-      const expression = compiled(constant, right.at);
-      return {
-        type: 'bool',
-        run(query, item) {
-          const text = asString(left.run(query, item));
-          stepThrough([text]);
-          return expression.test(text);
-        },
-      };
-    }
-    throw new ExpressionError('the pattern of matches must be a string', right.at);
+    if (!mayBe(left.type, 'string')) mismatch(name, left, right);
+    const { constant, at } = right;
+    if (typeof constant !== 'string')
+      throw new ExpressionError('the pattern of matches must be a string', at);
+    const expression = compiled(constant, at);
+    return {
+      type: 'bool',
+      run(query, item) {
+        const text = asString(left.run(query, item));
+        stepThrough([text]);
+        return expression.test(text);
+      },
+    };
   },
 };
 
@@ -155,8 +141,7 @@ function compiled(pattern: string, at: number): Pattern {
 const within: Operator = {
   rank: 20,
   make(left, right, name) {
-    if (right.type !== 'array' && right.type !== 'map' && right.type !== 'any')
-      mismatch(name, left, right);
+    if (!mayBe(right.type, 'array', 'map')) mismatch(name, left, right);
     const { constant } = right;
     if (Array.isArray(constant) && constant.every((value) => typeof value !== 'object')) {
       const members = new Set<ExpressionValue>(constant as readonly ExpressionValue[]);
