@@ -1,4 +1,5 @@
 /** `dnssec`: signs replies on the fly (RFC 4033 to 4035) and generates a denial proof for each query. */
+import { MinuteDigest } from '../../base/minute-digest.ts';
 import { processorCount } from '../../base/processor-count.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
@@ -14,7 +15,6 @@ import { definePlugin, type Next, type Plugin } from '../../engine/contract/plug
 import { parseName, printName, suffixAt } from '../../wire/name.ts';
 import { DnssecMetrics } from './dnssec-counters.ts';
 import { DnssecLink } from './link.ts';
-import { RefusalLines } from './refusal-lines.ts';
 import { Signatures } from './signatures.ts';
 import { SignedReplies } from './signed-replies.ts';
 import { SignedZones } from './zones.ts';
@@ -114,7 +114,12 @@ export const dnssec: Plugin = definePlugin({
 
   setup({ zones: names, capacity, replyBytes, signing }, context, next) {
     const metrics = new DnssecMetrics(context.metrics);
-    const refusals = new RefusalLines(context.clock, context.log, signing);
+    const refusals = new MinuteDigest(context.clock, (count) => {
+      const queries = count === 1 ? '1 query was' : `${count} queries were`;
+      context.log.warning(
+        `too many RRsets are being signed (max_signing ${signing}): ${queries} refused`,
+      );
+    });
     context.onStop(() => {
       metrics.close();
       refusals.stop();
@@ -141,7 +146,7 @@ export const dnssec: Plugin = definePlugin({
         clock: context.clock,
         writer: context.writer,
         next,
-        onRefused: () => refusals.count(),
+        onRefused: () => refusals.note(),
       });
       ({ link } = made);
     });

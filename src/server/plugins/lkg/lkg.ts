@@ -1,6 +1,7 @@
 /** `lkg`: keeps serving the last known good answer for a popular name when the upstream suddenly denies it. */
 import { every } from '../../base/clock.ts';
 import { limit } from '../../base/limits.ts';
+import { MinuteDigest } from '../../base/minute-digest.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
 import { setting, zoneList } from '../../corefile/properties.ts';
@@ -68,7 +69,6 @@ const syntax = directive({
 /** TTL of held answers in seconds (RFC 8767 section 4). */
 const TTL_SECONDS = 30;
 const AGE_MS = 6 * 3600_000;
-const LOG_MS = 60_000;
 
 const kept: readonly ExtendedError[] = [
   {
@@ -95,9 +95,9 @@ class Guard {
   readonly #held: Gauge;
   readonly #names: Gauge;
   readonly #top: TopKeys;
-  readonly #turned: Digest;
-  readonly #returned: Digest;
-  readonly #expired: Digest;
+  readonly #turned: MinuteDigest;
+  readonly #returned: MinuteDigest;
+  readonly #expired: MinuteDigest;
 
   constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
     const { metrics, clock } = context;
@@ -130,27 +130,23 @@ class Guard {
     });
     const aging = every(clock, AGE_MS, () => this.#good.age());
     const { log } = context;
-    this.#turned = new Digest((count, example) =>
+    this.#turned = new MinuteDigest(clock, (count, example) =>
       log.warning(
         `upstreams deny names that existed; holding ${count} answers for popular names, such as ${example}`,
       ),
     );
-    this.#returned = new Digest((count, example) =>
+    this.#returned = new MinuteDigest(clock, (count, example) =>
       log.info(`${count} held answers exist upstream again, such as ${example}`),
     );
-    this.#expired = new Digest((count, example) =>
+    this.#expired = new MinuteDigest(clock, (count, example) =>
       log.warning(
         `${count} held answers, such as ${example}, are dropped because upstreams denied them for the whole "hold" time`,
       ),
     );
-    const digests = [this.#turned, this.#returned, this.#expired];
-    const telling = every(clock, LOG_MS, () => {
-      for (const digest of digests) digest.tell(clock.now());
-    });
     context.onMessage((message) => this.#release((message as Release).release));
     context.onStop(() => {
       aging.cancel();
-      telling.cancel();
+      for (const digest of [this.#turned, this.#returned, this.#expired]) digest.stop();
       this.#top.close();
     });
   }
@@ -183,7 +179,7 @@ class Guard {
     this.#names.set(good.size);
     this.#held.set(good.held);
     if (before !== null && before.since >= 0) {
-      this.#returned.note(`${query.name} ${typeName(query.type)}`, this.#context.clock.now());
+      this.#returned.note(`${query.name} ${typeName(query.type)}`);
       this.#post(query, before, 0, reply.rcode);
       this.#held.set(good.held);
     }
@@ -228,14 +224,14 @@ class Guard {
       good.hold(answer, now);
       this.#held.set(good.held);
       this.#post(query, answer, this.#context.clock.wall(), reply.rcode);
-      this.#turned.note(`${query.name} ${typeName(answer.type)} (${rcodeName(reply.rcode)})`, now);
+      this.#turned.note(`${query.name} ${typeName(answer.type)} (${rcodeName(reply.rcode)})`);
       return true;
     }
     if (now - answer.since < this.#options.holdMs) return true;
     good.release(query.folded.subarray(0, query.nameLength), (each) => each === answer);
     this.#held.set(good.held);
     this.#post(query, answer, 0, reply.rcode);
-    this.#expired.note(`${query.name} ${typeName(answer.type)}`, now);
+    this.#expired.note(`${query.name} ${typeName(answer.type)}`);
     return false;
   }
 
@@ -261,30 +257,5 @@ class Guard {
 
   #wallSeconds(): number {
     return Math.floor(this.#context.clock.wall() / 1000);
-  }
-}
-
-/** Log events of one kind. The first one is logged at once, and after that only their number, once a minute. */
-class Digest {
-  readonly #print: (count: number, example: string) => void;
-  #count = 0;
-  #example = '';
-  #toldAt = -LOG_MS;
-
-  constructor(print: (count: number, example: string) => void) {
-    this.#print = print;
-  }
-
-  note(example: string, now: number): void {
-    this.#count++;
-    this.#example = example;
-    if (now - this.#toldAt >= LOG_MS) this.tell(now);
-  }
-
-  tell(now: number): void {
-    if (this.#count === 0) return;
-    this.#print(this.#count, this.#example);
-    this.#count = 0;
-    this.#toldAt = now;
   }
 }
