@@ -2,8 +2,6 @@
 import { functions } from './functions.ts';
 import { TemplateError } from './lex.ts';
 import {
-  printNodes,
-  printOperand,
   type BranchNode,
   type CommandNode,
   type TemplateNode,
@@ -63,7 +61,7 @@ class TemplateRun {
       case 'action': {
         const value = this.#pipe(node.pipe, dot);
         if (node.pipe.variables.length === 0) {
-          this.#guard(node.pipe.at, printNodes([node]), () => this.#write(printValue(value)));
+          this.#guard(node.pipe.at, node.text, () => this.#write(printValue(value)));
         }
         return null;
       }
@@ -143,10 +141,7 @@ class TemplateRun {
         ]);
     }
     if (rest.length > 0 || piped.length > 0) {
-      throw new TemplateError(
-        `can't give argument to non-function ${printOperand(first)}`,
-        first.at,
-      );
+      throw new TemplateError(`can't give argument to non-function ${first.text}`, first.at);
     }
     return this.#operand(first, dot);
   }
@@ -219,7 +214,7 @@ class TemplateRun {
     if (operand.kind === 'pipe') value = this.#pipe(operand.pipe, dot);
     path.forEach((name, index) => {
       const from = value;
-      value = this.#guard(operand.at, printOperand(operand), () =>
+      value = this.#guard(operand.at, operand.text, () =>
         fieldOf(from, name, index === path.length - 1 ? given() : []),
       );
     });

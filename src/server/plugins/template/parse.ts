@@ -2,7 +2,14 @@
 import { functions } from './functions.ts';
 import { lex, TemplateError, type Lexeme } from './lex.ts';
 import { literalValue } from './literal.ts';
-import type { BranchNode, CommandNode, TemplateNode, Operand, Pipe } from './template-tree.ts';
+import {
+  printNodes,
+  type BranchNode,
+  type CommandNode,
+  type TemplateNode,
+  type Operand,
+  type Pipe,
+} from './template-tree.ts';
 
 /**
  * Parses a template, supporting most of Go's text/template.
@@ -92,7 +99,7 @@ class TemplateParser {
           this.#at++;
           if (this.#ranges === 0) this.#fail(`{{${word.text}}} outside {{range}}`, word);
           this.#close(word.text);
-          return { kind: word.text };
+          return { kind: word.text, text: `{{${word.text}}}` };
         default:
           if (unknown.has(word.text))
             this.#fail(
@@ -103,7 +110,7 @@ class TemplateParser {
     }
     const pipe = this.#pipe('command');
     this.#close('command');
-    return { kind: 'action', pipe };
+    return { kind: 'action', text: `{{${pipe.text}}}`, pipe };
   }
 
   #close(context: string): void {
@@ -124,7 +131,9 @@ class TemplateParser {
     if (end.text === 'end') this.#close('end');
     this.#variables.length = outer;
     this.#depth--;
-    return { kind, pipe, body, otherwise };
+    const printed = otherwise.length === 0 ? '' : `{{else}}${printNodes(otherwise)}`;
+    const text = `{{${kind} ${pipe.text}}}${printNodes(body)}${printed}{{end}}`;
+    return { kind, text, pipe, body, otherwise };
   }
 
   /** Parses the nodes after `else`. `else if` and `else with` have no `end` of their own. */
@@ -162,7 +171,9 @@ class TemplateParser {
     });
     // Added last, because a variable does not exist yet in the pipeline that declares it.
     if (declares) this.#variables.push(...variables);
-    return { at, variables, declares, commands };
+    const left = variables.length === 0 ? '' : `${variables.join(', ')} ${declares ? ':=' : '='} `;
+    const text = left + commands.map((command) => command.text).join(' | ');
+    return { at, text, variables, declares, commands };
   }
 
   #pipeEnds(): boolean {
@@ -196,7 +207,8 @@ class TemplateParser {
     const operands: Operand[] = [this.#operand()];
     for (;;) {
       const { kind, text, spaced } = this.#next;
-      if (this.#pipeEnds() || (kind === 'sign' && text === '|')) return { at, operands };
+      if (this.#pipeEnds() || (kind === 'sign' && text === '|'))
+        return { at, text: operands.map((operand) => operand.text).join(' '), operands };
       if (!spaced) this.#unexpected('operand');
       operands.push(this.#operand());
     }
@@ -206,13 +218,17 @@ class TemplateParser {
     const lexeme = this.#take();
     const { kind, text, at } = lexeme;
     switch (kind) {
-      case 'field':
-        return { kind: 'field', at, path: [text, ...this.#path()] };
-      case 'variable':
+      case 'field': {
+        const path = [text, ...this.#path()];
+        return { kind, at, text: dotted('', path), path };
+      }
+      case 'variable': {
         this.#known(text, lexeme);
-        return { kind: 'variable', at, name: text, path: this.#path() };
+        const path = this.#path();
+        return { kind, at, text: dotted(text, path), name: text, path };
+      }
       case 'dot':
-        return { kind: 'dot', at };
+        return { kind: 'dot', at, text: '.' };
       case 'number':
       case 'string':
       case 'char':
@@ -231,9 +247,9 @@ class TemplateParser {
     const { text, at } = lexeme;
     if (text === 'true' || text === 'false')
       return { kind: 'literal', at, value: text === 'true', text };
-    if (text === 'nil') return { kind: 'nil', at };
+    if (text === 'nil') return { kind: 'nil', at, text };
     if (!functions.has(text)) this.#fail(`function ${JSON.stringify(text)} not defined`, lexeme);
-    return { kind: 'function', at, name: text };
+    return { kind: 'function', at, text, name: text };
   }
 
   #parenthesis(at: number): Operand {
@@ -242,7 +258,8 @@ class TemplateParser {
     if (this.#next.text !== ')') this.#unexpected('parenthesized pipeline');
     this.#at++;
     this.#depth--;
-    return { kind: 'pipe', at, pipe, path: this.#path() };
+    const path = this.#path();
+    return { kind: 'pipe', at, text: dotted(`(${pipe.text})`, path), pipe, path };
   }
 
   /** Parses the fields that follow without a space. */
@@ -251,4 +268,8 @@ class TemplateParser {
     while (this.#next.kind === 'field' && !this.#next.spaced) path.push(this.#take().text);
     return path;
   }
+}
+
+function dotted(text: string, path: readonly string[]): string {
+  return [text, ...path].join('.');
 }
