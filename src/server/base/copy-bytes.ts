@@ -25,3 +25,14 @@ export function larger<T extends { set(from: T): void }>(from: T, to: T): T {
   to.set(from);
   return to;
 }
+
+/** True if the bytes at `at` equal `part[0, length)`. */
+export function holdsAt(
+  bytes: Uint8Array,
+  at: number,
+  part: Uint8Array,
+  length: number = part.length,
+): boolean {
+  for (let i = 0; i < length; i++) if (bytes[at + i] !== part[i]) return false;
+  return true;
+}

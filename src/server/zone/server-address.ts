@@ -1,3 +1,4 @@
+import { holdsAt } from '../base/copy-bytes.ts';
 import { parseAddress, parseHostPort, plainAddress } from '../base/ip.ts';
 import type { RemoteServer } from '../transport/one-exchange.ts';
 
@@ -16,7 +17,5 @@ export function isServer(
 ): boolean {
   const own = parseAddress(plainAddress(server.host));
   const size = family === 4 ? 4 : 16;
-  if (own === null || own.length !== size) return false;
-  for (let i = 0; i < size; i++) if (own[i] !== address[at + i]) return false;
-  return true;
+  return own !== null && own.length === size && holdsAt(address, at, own);
 }

@@ -1,4 +1,5 @@
 /** Lists and removes entries in a worker's cache on request. */
+import { holdsAt } from '../../base/copy-bytes.ts';
 import type { Clock } from '../../base/clock.ts';
 import { className, rcodeName, typeName } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
@@ -44,9 +45,9 @@ export class Inspection {
     let at = this.#store.nameAt(slot);
     if (at < 0) return false;
     const bytes = this.#store.bytesAt(slot);
-    if (!below) return holds(bytes, at, name);
+    if (!below) return holdsAt(bytes, at, name);
     for (;;) {
-      if (holds(bytes, at, name)) return true;
+      if (holdsAt(bytes, at, name)) return true;
       const label = bytes[at]!;
       if (label === 0) return false;
       at += label + 1;
@@ -71,9 +72,4 @@ export class Inspection {
       bytes: message.length,
     };
   }
-}
-
-function holds(bytes: Uint8Array, at: number, name: Uint8Array): boolean {
-  for (let i = 0; i < name.length; i++) if (bytes[at + i] !== name[i]) return false;
-  return true;
 }

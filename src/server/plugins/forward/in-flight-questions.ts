@@ -1,4 +1,5 @@
 /** Questions in flight to upstreams. */
+import { holdsAt } from '../../base/copy-bytes.ts';
 import { hashPair } from '../../base/hash.ts';
 import { flagsUpstream } from '../../transport/upstream/write-query.ts';
 import { HEADER } from '../../wire/iana.ts';
@@ -77,8 +78,5 @@ function isSentAlike(a: Query, b: Query): boolean {
 
 /** Ignores the options if a query is sent unchanged (null). */
 function areSame(a: Uint8Array | null, b: Uint8Array | null): boolean {
-  if (a === null || b === null) return true;
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
+  return a === null || b === null || (a.length === b.length && holdsAt(a, 0, b));
 }

@@ -1,4 +1,5 @@
 /** Builds the hosts table. */
+import { holdsAt } from '../../base/copy-bytes.ts';
 import { readUint32 } from '../../base/big-endian.ts';
 import { limit, type Limit } from '../../base/limits.ts';
 import { sharedBytes, sharedWords } from '../../base/shared-memory.ts';
@@ -136,7 +137,7 @@ export class HostsBuilder {
     let slot = hash & mask;
     for (; this.#slots[slot] !== 0; slot = (slot + 1) & mask) {
       const number = this.#slots[slot]! - 1;
-      if (this.#same(this.#names[2 * number]!, name)) return number;
+      if (holdsAt(this.#bytes, this.#names[2 * number]!, name)) return number;
     }
     if (this.#nameCount >= this.#most) {
       this.#full = true;
@@ -177,7 +178,8 @@ export class HostsBuilder {
       last = item;
       if (this.#kind(item) !== kind) continue;
       const other = this.#value(item);
-      if (address === undefined ? other === value : this.#same(other, address)) return false;
+      if (address === undefined ? other === value : holdsAt(this.#bytes, other, address))
+        return false;
       found++;
     }
     if (found >= PER_NAME_MAX) {
@@ -211,11 +213,6 @@ export class HostsBuilder {
 
   #lengthOf(name: number): number {
     return nameLength(this.#bytes, this.#names[2 * name]!);
-  }
-
-  #same(at: number, bytes: Uint8Array): boolean {
-    for (let i = 0; i < bytes.length; i++) if (this.#bytes[at + i] !== bytes[i]) return false;
-    return true;
   }
 
   #append(bytes: Uint8Array): void {

@@ -1,4 +1,5 @@
 /** `leakguard`: keeps names that cannot exist outside the cluster from being forwarded. */
+import { holdsAt } from '../../base/copy-bytes.ts';
 import { rest } from '../../corefile/positions.ts';
 import { flag, list, setting, zoneList } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
@@ -188,7 +189,7 @@ class LeakGuard {
   #clusterNameIn(name: Uint8Array, length: number): number {
     for (let at = 0; at < length - 1; at += name[at]! + 1)
       for (const { bytes, zoneAt } of this.#inside)
-        if (at + bytes.length < length && holds(name, at, bytes)) return at + zoneAt;
+        if (at + bytes.length < length && holdsAt(name, at, bytes)) return at + zoneAt;
     return -1;
   }
 
@@ -253,11 +254,6 @@ const LETTER = 0x61;
 /** Expects a byte from a folded name. */
 function isLetter(byte: number): boolean {
   return byte >= LETTER && byte < LETTER + 26;
-}
-
-function holds(name: Uint8Array, at: number, part: Uint8Array): boolean {
-  for (let i = 0; i < part.length; i++) if (name[at + i] !== part[i]) return false;
-  return true;
 }
 
 function counter({ metrics }: WorkerContext): (route: Route, reason: Reason) => void {

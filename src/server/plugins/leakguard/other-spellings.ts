@@ -1,4 +1,5 @@
 /** Alternative spellings of private names. */
+import { holdsAt } from '../../base/copy-bytes.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 
 const DOT = 0x2e;
@@ -46,7 +47,7 @@ export function reverseNameIn(name: Uint8Array, length: number): EmbeddedReverse
   for (let at = 0; at < length - 1; at += name[at]! + 1) {
     labels.push(at);
     for (const end of reverse) {
-      if (at + end.length >= length || !startsWith(name, at, end)) continue;
+      if (at + end.length >= length || !holdsAt(name, at, end)) continue;
       const before = labels
         .slice(0, -1)
         .map((label) => withoutZeros(name.subarray(label + 1, label + 1 + name[label]!)));
@@ -81,11 +82,6 @@ function withoutZeros(label: Uint8Array): Uint8Array {
   let from = 0;
   while (from < label.length - 1 && label[from] === ZERO) from++;
   return label.subarray(from);
-}
-
-function startsWith(name: Uint8Array, at: number, part: Uint8Array): boolean {
-  for (let i = 0; i < part.length; i++) if (name[at + i] !== part[i]) return false;
-  return true;
 }
 
 /** Returns a name's labels, whether or not the name ends with the root. */

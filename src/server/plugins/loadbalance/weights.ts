@@ -1,5 +1,5 @@
 /** Address weights, which come from a file, and weighted drawing. */
-import { bytesKey } from '../../base/copy-bytes.ts';
+import { bytesKey, holdsAt } from '../../base/copy-bytes.ts';
 import { parseAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
@@ -105,7 +105,10 @@ export class Weights {
     const known = this.#byName.get(bytesKey(foldName(expandName(message, start, ownerAt)))) ?? [];
     const weights = Array.from({ length: count }, (_, index) => {
       const { at, length } = place(index);
-      return known.find(({ bytes }) => sameBytes(bytes, message, at, length))?.weight ?? 1;
+      const found = known.find(
+        ({ bytes }) => bytes.length === length && holdsAt(message, at, bytes),
+      );
+      return found?.weight ?? 1;
     });
     let left = this.#random.integer(weights.reduce((sum, weight) => sum + weight, 0));
     for (let index = 0; index < count; index++) {
@@ -114,10 +117,4 @@ export class Weights {
     }
     return 0;
   }
-}
-
-function sameBytes(bytes: Uint8Array, message: Uint8Array, at: number, length: number): boolean {
-  if (bytes.length !== length) return false;
-  for (let i = 0; i < length; i++) if (bytes[i] !== message[at + i]) return false;
-  return true;
 }

@@ -1,4 +1,5 @@
 /** `local`: localhost and its reverse zones. */
+import { holdsAt } from '../../base/copy-bytes.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { onOff, worded } from '../../corefile/word-values.ts';
@@ -52,7 +53,7 @@ export const local: Plugin = definePlugin({
     return (query) => {
       const { folded, nameLength } = query;
       const below = suffixAt(folded, localhost, nameLength);
-      const prefixed = options.prefix && nameLength > localhost.length && startsWith(folded, label);
+      const prefixed = options.prefix && nameLength > localhost.length && holdsAt(folded, 0, label);
       if (below > 0 || prefixed) {
         count.add(1);
         log.debug(
@@ -90,7 +91,7 @@ function answerReverse(writer: MessageWriter, query: Query, at: number): Reply {
   }
   const zone = query.wireName.subarray(at);
   const { folded, nameLength } = query;
-  if (nameLength !== loopbackPointer.length || !startsWith(folded, loopbackPointer)) {
+  if (nameLength !== loopbackPointer.length || !holdsAt(folded, 0, loopbackPointer)) {
     writeSoa(writer, SECTION.authority, zone);
     return writer.finish(RCODE.NXDOMAIN, 'local');
   }
@@ -110,9 +111,4 @@ function writeApex(writer: MessageWriter, query: Query): boolean {
 
 function writeSoa(writer: MessageWriter, section: Section, owner: WireName | null): void {
   writer.soa(section, owner, TTL_SECONDS, localhost, mailbox, [1, 0, 0, 0, TTL_SECONDS]);
-}
-
-function startsWith(folded: Uint8Array, bytes: Uint8Array): boolean {
-  for (let i = 0; i < bytes.length; i++) if (folded[i] !== bytes[i]) return false;
-  return true;
 }

@@ -1,4 +1,5 @@
 /** The text of the name in a question, without allocating a string. */
+import { holdsAt } from '../../base/copy-bytes.ts';
 import { printLabel } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 
@@ -25,26 +26,20 @@ export class NameText {
 
   startsWith(query: Query, part: Uint8Array): boolean {
     this.#read(query);
-    return part.length <= this.#length && this.#holdsAt(0, part);
+    return part.length <= this.#length && holdsAt(this.#bytes, 0, part);
   }
 
   endsWith(query: Query, part: Uint8Array): boolean {
     this.#read(query);
-    return part.length <= this.#length && this.#holdsAt(this.#length - part.length, part);
+    return part.length <= this.#length && holdsAt(this.#bytes, this.#length - part.length, part);
   }
 
   includes(query: Query, part: Uint8Array): boolean {
     this.#read(query);
     for (let at = 0, last = this.#length - part.length; at <= last; at++) {
-      if (this.#holdsAt(at, part)) return true;
+      if (holdsAt(this.#bytes, at, part)) return true;
     }
     return false;
-  }
-
-  #holdsAt(at: number, part: Uint8Array): boolean {
-    const bytes = this.#bytes;
-    for (let i = 0; i < part.length; i++) if (bytes[at + i] !== part[i]) return false;
-    return true;
   }
 
   #read(query: Query): void {

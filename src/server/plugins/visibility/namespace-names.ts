@@ -1,4 +1,5 @@
 /** Finds the namespace in a cluster name. */
+import { holdsAt } from '../../base/copy-bytes.ts';
 import { HEADER } from '../../wire/iana.ts';
 import { firstName, layoutOf } from '../../wire/layout.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../../wire/name.ts';
@@ -100,11 +101,6 @@ export class NamespaceNames {
       last = at;
     }
     this.#at = before;
-    return before >= 0 && (isLabel(name, last, SVC) || isLabel(name, last, POD));
+    return before >= 0 && (holdsAt(name, last, SVC) || holdsAt(name, last, POD));
   }
-}
-
-function isLabel(name: Uint8Array, at: number, label: Uint8Array): boolean {
-  for (let i = 0; i < label.length; i++) if (name[at + i] !== label[i]) return false;
-  return true;
 }

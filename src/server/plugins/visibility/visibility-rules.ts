@@ -1,4 +1,5 @@
 /** The rules in `visibility`, and what they mean for one client. */
+import { holdsAt } from '../../base/copy-bytes.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/corefile-tree.ts';
 
@@ -78,7 +79,8 @@ export class ClientRules {
    * denies.
    */
   sees(bytes: Uint8Array, at: number, length: number): boolean {
-    if (this.#own.length > 0 && same(this.#own, bytes, at, length)) return true;
+    const own = this.#own;
+    if (length > 0 && own.length === length && holdsAt(bytes, at, own)) return true;
     for (const { allows, to } of this.#rules)
       for (const pattern of to) if (fits(pattern, bytes, at, length)) return allows;
     return true;
@@ -95,13 +97,6 @@ function fits(
   at: number,
   length: number,
 ): boolean {
-  return open
-    ? length >= bytes.length && same(bytes, name, at, bytes.length)
-    : same(bytes, name, at, length);
-}
-
-function same(one: Uint8Array, other: Uint8Array, at: number, length: number): boolean {
-  if (one.length !== length) return false;
-  for (let i = 0; i < length; i++) if (one[i] !== other[at + i]) return false;
-  return true;
+  const mayFit = open ? length >= bytes.length : length === bytes.length;
+  return mayFit && holdsAt(name, at, bytes);
 }

@@ -1,5 +1,5 @@
 /** Encodes endpoints, addresses and ports for transport to workers and for storage there. */
-import { copyOf } from '../../../base/copy-bytes.ts';
+import { copyOf, holdsAt } from '../../../base/copy-bytes.ts';
 import { parseAddress, parseNet, printAddress } from '../../../base/ip.ts';
 import type { Endpoint, ServicePort } from '../../../kube/store/objects.ts';
 import { PLACE_BYTES, placeHash } from './place-hash.ts';
@@ -224,10 +224,8 @@ export class EndpointReader {
 
   /** True if the endpoint's address is `address[0, length)`. */
   isAt(address: Uint8Array, length: number = address.length): boolean {
-    if (this.named || this.addressLength !== length) return false;
-    let same = 0;
-    while (same < length && this.#bytes[this.addressAt + same] === address[same]) same++;
-    return same === length;
+    const mayBe = !this.named && this.addressLength === length;
+    return mayBe && holdsAt(this.#bytes, this.addressAt, address, length);
   }
 
   /** A copy of the address, which may be a domain name. */
