@@ -154,6 +154,14 @@ export class MessageWriter {
     this.close();
   }
 
+  /** Writes the data of an SRV record. */
+  srvData(priority: number, weight: number, port: number, target: WireName): void {
+    this.u16(priority);
+    this.u16(weight);
+    this.u16(port);
+    this.name(target, false);
+  }
+
   /** @param numbers serial, refresh, retry, expire and minimum */
   soa(
     section: Section,

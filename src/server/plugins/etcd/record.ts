@@ -36,16 +36,13 @@ export function nameRecord(
 }
 
 export function srvRecord(
-  parts: { readonly priority: number; readonly weight: number; readonly port: number },
+  { priority, weight, port }: Readonly<Record<'priority' | 'weight' | 'port', number>>,
   target: WireName,
   ttl: number,
 ): AnswerRecord {
-  return record(null, TYPE.SRV, ttl, 6 + target.length, (writer) => {
-    writer.u16(parts.priority);
-    writer.u16(parts.weight);
-    writer.u16(parts.port);
-    writer.name(target, false);
-  });
+  return record(null, TYPE.SRV, ttl, 6 + target.length, (writer) =>
+    writer.srvData(priority, weight, port, target),
+  );
 }
 
 export function mxRecord(preference: number, target: WireName, ttl: number): AnswerRecord {

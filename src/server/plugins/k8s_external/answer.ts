@@ -1,4 +1,5 @@
 /** Answers for services as they appear from outside the cluster. */
+import { distinct } from '../../base/distinct.ts';
 import { bytesKey } from '../../base/copy-bytes.ts';
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
@@ -13,7 +14,6 @@ import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import {
   addressesOf,
   aliasOf,
-  distinct,
   ownName,
   targetsOf,
   writeAddress,

@@ -1,4 +1,5 @@
 /** A zone with the external names of services: the zone's own names, and how its records are encoded. */
+import { distinct } from '../../base/distinct.ts';
 import { bytesKey } from '../../base/copy-bytes.ts';
 import type { OutsideEntry } from '../../engine/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
@@ -111,20 +112,6 @@ export function writeTarget(
   ttl: number,
 ): void {
   to.open(SECTION.answer, owner, TYPE.SRV, ttl);
-  to.u16(0);
-  to.u16(weight);
-  to.u16(port);
-  to.name(target, false);
+  to.srvData(0, weight, port, target);
   to.close();
-}
-
-/** Removes duplicates by the key from `saysWhich`. */
-export function* distinct<T>(all: Iterable<T>, saysWhich: (one: T) => string): Generator<T> {
-  const seen = new Set<string>();
-  for (const one of all) {
-    const key = saysWhich(one);
-    if (seen.has(key)) continue;
-    seen.add(key);
-    yield one;
-  }
 }

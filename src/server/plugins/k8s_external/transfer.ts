@@ -1,4 +1,5 @@
 /** Provides the plugin's zones as records for transfer. */
+import { distinct } from '../../base/distinct.ts';
 import { bytesKey } from '../../base/copy-bytes.ts';
 import type { OutsideEntry, OutsideName, OutsideServices } from '../../engine/contract/ports.ts';
 import { NAME_MAX, joinNames, suffixAt, type WireName } from '../../wire/name.ts';
@@ -13,7 +14,6 @@ import { TYPE } from '../../wire/iana.ts';
 import {
   addressesOf,
   aliasOf,
-  distinct,
   targetsOf,
   writeAddress,
   writeSoa,

@@ -1,5 +1,6 @@
 /** The zone's name servers, which are services that lead to this server. */
-import { copyOf } from '../../../base/copy-bytes.ts';
+import { bytesKey, copyOf } from '../../../base/copy-bytes.ts';
+import { distinct } from '../../../base/distinct.ts';
 import { TYPE } from '../../../wire/iana.ts';
 import type { WireName } from '../../../wire/name.ts';
 import { SECTION } from '../../../wire/writer.ts';
@@ -50,19 +51,14 @@ function hasAddress({ endpoints }: SliceRecord, address: Uint8Array): boolean {
 }
 
 export function writeNameServers(builder: ReplyBuilder, servers: readonly NameServer[]): void {
-  const named = servers.map(({ labels, address }) => ({
-    target: builder.nameBelow(labels),
-    address,
-  }));
-  const seen = new Set<string>();
-  for (const { target } of named) {
-    if (target === null || seen.has(target.join())) continue;
-    seen.add(target.join());
+  const named = servers.flatMap(({ labels, address }) => {
+    const target = builder.nameBelow(labels);
+    return target === null ? [] : { target, address };
+  });
+  for (const { target } of distinct(named, (one) => bytesKey(one.target)))
     builder.alias(TYPE.NS, target);
-  }
-  for (const { target, address } of named) {
-    if (target !== null) builder.address(SECTION.additional, target, address, 0, address.length);
-  }
+  for (const { target, address } of named)
+    builder.address(SECTION.additional, target, address, 0, address.length);
 }
 
 /** Answers A or AAAA for `ns.dns` with the addresses of all name servers. */
@@ -73,10 +69,7 @@ export function writeServerAddresses(
   owner: WireName | null = null,
 ): void {
   const length = type === TYPE.A ? 4 : 16;
-  const seen = new Set<string>();
-  for (const { address } of servers) {
-    if (address.length !== length || seen.has(address.join())) continue;
-    seen.add(address.join());
+  const fitting = servers.filter(({ address }) => address.length === length);
+  for (const { address } of distinct(fitting, (one) => bytesKey(one.address)))
     builder.address(SECTION.answer, owner, address, 0, length);
-  }
 }

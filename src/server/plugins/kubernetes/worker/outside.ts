@@ -1,4 +1,5 @@
 /** Services as they appear from outside, for `k8s_external`. */
+import { distinct } from '../../../base/distinct.ts';
 import type {
   OutsideEntry,
   OutsideName,
@@ -147,14 +148,13 @@ function namesOf(
   const below = relative(...labels);
   if (below === null) return [];
   const names: OutsideName[] = [{ below, entries: () => entriesOf(anyPort) }];
-  const seen = new Set<string>();
-  for (const { name, protocol } of ports) {
-    const key = `_${name} _${protocol}`;
-    if (name === '' || protocol === '' || seen.has(key)) continue;
-    seen.add(key);
-    const port = relative(...key.split(' '), ...labels);
+  const named = ports.filter(({ name, protocol }) => name !== '' && protocol !== '');
+  for (const one of distinct(named, ({ name, protocol }) => `${name} ${protocol}`)) {
+    const { name, protocol } = one;
+    const port = relative(`_${name}`, `_${protocol}`, ...labels);
     if (port === null) continue;
-    const takes = (one: EndpointPort): boolean => one.name === name && one.protocol === protocol;
+    const takes = (other: EndpointPort): boolean =>
+      other.name === name && other.protocol === protocol;
     names.push({ below: port, entries: () => entriesOf(takes) });
   }
   return names;

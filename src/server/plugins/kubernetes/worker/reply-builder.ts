@@ -87,10 +87,7 @@ export class ReplyBuilder {
     if (!this.#room(SECTION.answer)) return;
     const writer = this.#writer;
     writer.open(SECTION.answer, null, TYPE.SRV, this.ttl);
-    writer.u16(0);
-    writer.u16(weight);
-    writer.u16(port);
-    writer.name(target, false);
+    writer.srvData(0, weight, port, target);
     writer.close();
   }
 

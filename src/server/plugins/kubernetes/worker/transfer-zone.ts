@@ -1,4 +1,5 @@
 /** Provides the plugin's zones as records for transfer. */
+import { distinct } from '../../../base/distinct.ts';
 import { bytesKey, copyOf } from '../../../base/copy-bytes.ts';
 import { parseAddress } from '../../../base/ip.ts';
 import { writeClusterSoa } from '../../../wire/cluster-soa.ts';
@@ -81,10 +82,14 @@ function* recordsOf(
   }
   const servers = nameServers(cluster, own);
   const targets = servers.map(({ labels }) => nameBelow(labels, wire)).filter(isName);
-  for (const target of distinct(targets)) yield record(wire, TYPE.NS, ttl, nameData(target));
+  for (const target of distinct(targets, bytesKey))
+    yield record(wire, TYPE.NS, ttl, nameData(target));
   const itself = nameBelow(['ns', 'dns'], wire);
   if (itself !== null) {
-    for (const address of distinct(servers.map(({ address: one }) => one)))
+    for (const address of distinct(
+      servers.map(({ address: one }) => one),
+      bytesKey,
+    ))
       yield addressRecord(itself, ttl, address);
   }
   const version = nameBelow(['dns-version'], wire);
@@ -132,7 +137,7 @@ function* clusterRecords(
   eachAddress(service, (bytes, at, length) => addresses.push(copyOf(bytes, at, at + length)));
   for (const { name, takes } of namesOf(owner, service, service.ports, zone)) {
     if (name === owner)
-      for (const address of distinct(addresses)) yield addressRecord(name, ttl, address);
+      for (const address of distinct(addresses, bytesKey)) yield addressRecord(name, ttl, address);
     const ports = service.ports.filter(takes);
     const entries = ports.flatMap(({ port }) => addresses.map(() => ({ target: owner, port })));
     yield* serviceRecords(name, ttl, entries);
@@ -194,7 +199,7 @@ function* endpointRecords(
     if (first !== undefined) yield record(owner, TYPE.CNAME, ttl, nameData(first));
     return;
   }
-  for (const address of distinct(addresses)) yield addressRecord(owner, ttl, address);
+  for (const address of distinct(addresses, bytesKey)) yield addressRecord(owner, ttl, address);
   yield* endpointServices(owner, ttl, endpoints, () => true);
 }
 
@@ -224,18 +229,9 @@ function* serviceRecords(
   entries: readonly SrvTarget[],
 ): TransferRecords {
   const weight = weightOf(entries.length);
-  const seen = new Set<string>();
-  for (const { target, port } of entries) {
-    const key = `${port} ${bytesKey(target)}`;
-    if (port < 0 || seen.has(key)) continue;
-    seen.add(key);
-    yield record(owner, TYPE.SRV, ttl, (to) => {
-      to.u16(0);
-      to.u16(weight);
-      to.u16(port);
-      to.name(target, false);
-    });
-  }
+  const withPort = entries.filter(({ port }) => port >= 0);
+  for (const { target, port } of distinct(withPort, (one) => `${one.port} ${bytesKey(one.target)}`))
+    yield record(owner, TYPE.SRV, ttl, (to) => to.srvData(0, weight, port, target));
 }
 
 interface PortName {
@@ -251,13 +247,13 @@ function* namesOf(
   zone: WireName,
 ): Generator<PortName> {
   yield { name: owner, takes: () => true };
-  const seen = new Set<string>();
-  for (const { name: port, protocol } of ports) {
+  const named = ports.filter(({ name, protocol }) => name !== '' && protocol !== '');
+  for (const one of distinct(named, ({ name, protocol }) => `${name} ${protocol}`)) {
+    const { name: port, protocol } = one;
     const labels = [`_${port}`, `_${protocol}`];
-    if (port === '' || protocol === '' || seen.has(labels.join('.'))) continue;
-    seen.add(labels.join('.'));
     const name = nameBelow([...labels, ...serviceLabels(service.live)], zone);
-    const takes = (one: EndpointPort): boolean => one.name === port && one.protocol === protocol;
+    const takes = (other: EndpointPort): boolean =>
+      other.name === port && other.protocol === protocol;
     if (name !== null) yield { name, takes };
   }
 }
@@ -276,17 +272,6 @@ function addressRecord(owner: WireName, ttl: number, address: Uint8Array): Write
 
 function nameData(name: WireName): WriteRecord {
   return (to) => to.name(name);
-}
-
-/** Removes duplicates and keeps the order. */
-function* distinct(all: readonly Uint8Array[]): Generator<Uint8Array> {
-  const seen = new Set<string>();
-  for (const one of all) {
-    const key = bytesKey(one);
-    if (seen.has(key)) continue;
-    seen.add(key);
-    yield one;
-  }
 }
 
 function isName(name: WireName | null): name is WireName {
