@@ -5,6 +5,31 @@ import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import type { ControlContext } from './control-context.ts';
 
+/** A server's certificate and key, and the CA that verifies the certificates of its clients. */
+export interface ServerCertificate {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca: Buffer | null;
+}
+
+/**
+ * Reads and checks a certificate and its key, and the CA if there is one.
+ * @param forWorkers true if workers need them too
+ * @throws Problem `tls-unreadable` or `tls-unusable`
+ */
+export function readServerCertificate(
+  files: { readonly certificate: string; readonly key: string; readonly authority: string | null },
+  context: ControlContext,
+  forWorkers = false,
+): ServerCertificate {
+  const read = (file: string): Buffer => readCertificateFile(file, context, forWorkers);
+  const own = { cert: read(files.certificate), key: read(files.key) };
+  const ca = files.authority === null ? null : read(files.authority);
+  checkCertificate(own, files);
+  if (ca !== null) checkAuthority(ca, files.authority!);
+  return { ...own, ca };
+}
+
 /**
  * Reads one of a certificate's files.
  * @param forWorkers true if workers need it too

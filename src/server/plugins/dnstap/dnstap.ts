@@ -9,16 +9,12 @@ import { word } from '../../corefile/word-values.ts';
 import type { ControlContext } from '../../engine/contract/control-context.ts';
 import { ownVersion } from '../../engine/contract/own-version.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
-import {
-  checkAuthority,
-  checkCertificate,
-  readCertificateFile,
-} from '../../engine/contract/server-certificate.ts';
+import { readServerCertificate } from '../../engine/contract/server-certificate.ts';
 import { exchangeTaps } from '../../engine/contract/ports.ts';
 import { dnstapPrefix } from '../../wire/dnstap.ts';
 import type { Query } from '../../transport/query.ts';
 import type { Reply } from '../../wire/reply.ts';
-import { Incoming, type IncomingTls } from './incoming.ts';
+import { Incoming } from './incoming.ts';
 import { endpoint, type DnstapEndpoint } from './dnstap-options.ts';
 import { Outgoing } from './outgoing.ts';
 import { Tap } from '../../engine/taps/message-tap.ts';
@@ -95,7 +91,7 @@ export const dnstap: Plugin = definePlugin({
   control(options, context) {
     const { endpoint: to, skipVerify, tls } = options;
     if (hasNoCertificate(options)) return;
-    const files = tls === null || to.kind !== 'tls' ? null : readTls(tls, context);
+    const files = tls === null || to.kind !== 'tls' ? null : readServerCertificate(tls, context);
     const { clock, random, log } = context;
     const key = `dnstap/${JSON.stringify([to, skipVerify, tls])}`;
     const outlet = context.keep(key, () =>
@@ -143,19 +139,6 @@ function hasNoCertificate({
   readonly tls: unknown;
 }): boolean {
   return listen && kind === 'tls' && tls === null;
-}
-
-function readTls(
-  { certificate, key, authority }: { certificate: string; key: string; authority: string | null },
-  context: ControlContext,
-): IncomingTls {
-  const read = (file: string): Buffer => readCertificateFile(file, context);
-  const cert = read(certificate);
-  const secret = read(key);
-  const ca = authority === null ? null : read(authority);
-  checkCertificate({ cert, key: secret }, { certificate, key });
-  if (ca !== null) checkAuthority(ca, authority!);
-  return { cert, key: secret, ca };
 }
 
 function count(outlet: Incoming | Outgoing, to: string, context: ControlContext): void {

@@ -5,6 +5,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { builtins } from '../../base/builtins.ts';
+import type { ServerCertificate } from '../../engine/contract/server-certificate.ts';
 import type { Log } from '../../base/log.ts';
 import { HandshakeBound } from '../../transport/stream/handshake-bound.ts';
 import { Delivery } from './delivery.ts';
@@ -18,18 +19,11 @@ const TELL_MS = 10_000;
 /** Wait in milliseconds before the next attempt if the address is in use. */
 const AGAIN_MS = 1000;
 
-/** The listener's certificate and key, and the CA that verifies the certificates of sinks. */
-export interface IncomingTls {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-  readonly ca: Buffer | null;
-}
-
 /** Accepts sinks and sends every message to each of them. A sink that cannot keep up is disconnected. */
 export class Incoming extends Delivery {
   /** Number of sinks disconnected because too many were connected. */
   evicted = 0;
-  #tls: IncomingTls | null;
+  #tls: ServerCertificate | null;
   readonly #skipVerify: boolean;
   readonly #sinks = new Set<FrameStream>();
   #server: Server | null = null;
@@ -39,7 +33,7 @@ export class Incoming extends Delivery {
 
   constructor(
     endpoint: DnstapEndpoint,
-    tls: IncomingTls | null,
+    tls: ServerCertificate | null,
     skipVerify: boolean,
     clock: Clock,
     log: Log,
@@ -93,13 +87,13 @@ export class Incoming extends Delivery {
   }
 
   /** Sets the certificate for new connections after a reload has read the files again. */
-  renew(tls: IncomingTls | null): void {
+  renew(tls: ServerCertificate | null): void {
     this.#tls = tls;
     if (tls !== null && this.#server instanceof builtins.tls().Server)
       this.#server.setSecureContext(contextOf(tls));
   }
 
-  #secureServer(tls: IncomingTls): Server {
+  #secureServer(tls: ServerCertificate): Server {
     const server = builtins.tls().createServer({
       ...contextOf(tls),
       ...(tls.ca !== null && { requestCert: true, rejectUnauthorized: !this.#skipVerify }),
@@ -160,7 +154,7 @@ export class Incoming extends Delivery {
   }
 }
 
-function contextOf({ cert, key, ca }: IncomingTls): SecureContextOptions {
+function contextOf({ cert, key, ca }: ServerCertificate): SecureContextOptions {
   return { cert, key, ...(ca !== null && { ca }) };
 }
 

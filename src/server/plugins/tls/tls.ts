@@ -8,12 +8,7 @@ import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { choice, word, worded } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
-import {
-  checkAuthority,
-  checkCertificate,
-  outOfTime,
-  readCertificateFile,
-} from '../../engine/contract/server-certificate.ts';
+import { outOfTime, readServerCertificate } from '../../engine/contract/server-certificate.ts';
 import { CertificateWatch } from './certificate-watch.ts';
 
 const files = position(
@@ -73,18 +68,16 @@ export const tls: Plugin = definePlugin({
     };
   },
   control({ files: { certificate, key, authority }, keyLog }, context) {
-    const read = (file: string): Buffer => readCertificateFile(file, context, true);
-    const parts = { cert: read(certificate), key: read(key) };
-    checkCertificate(parts, { certificate, key });
-    if (authority !== '') checkAuthority(read(authority), authority);
-    const why = outOfTime(parts.cert, context.clock.wall());
+    const named = { certificate, key, authority: authority === '' ? null : authority };
+    const { cert } = readServerCertificate(named, context, true);
+    const why = outOfTime(cert, context.clock.wall());
     if (why !== null)
       context.log.warning(
         `the certificate ${certificate} ${why}, so clients that verify it will fail`,
       );
     const at = context.path(certificate);
     const watch = context.keep(`tls/${at}`, () => new CertificateWatch(at, context));
-    context.onStart(() => watch.follow(parts.cert));
+    context.onStart(() => watch.follow(cert));
     if (keyLog === null || keyLog === '') return;
     const path = context.path(keyLog);
     checkWritable(path);
