@@ -131,16 +131,11 @@ export class EtcdAnswerer {
       this.#writeSoa(query, zone, SECTION.answer);
       return offered(writer.finish(RCODE.NOERROR, PLUGIN));
     }
-    if (!worked.exists) {
-      if (this.#passed?.holds(query) === true) {
-        // It is not known yet whether the name exists, so the next plugin's answer could be wrong.
-        return source.listed ? next(query) : this.#failed(query, zone, notReadyErrors);
-      }
-      if (!source.listed) return this.#failed(query, zone, notReadyErrors);
-    }
     const { answer, additional } = worked;
+    // It is not known yet whether the name exists, so the next plugin's answer could be wrong.
+    if (answer.length === 0 && !source.listed) return this.#failed(query, zone, notReadyErrors);
+    if (!worked.exists && this.#passed?.holds(query) === true) return next(query);
     if (answer.length === 0) {
-      if (!source.listed) return this.#failed(query, zone, notReadyErrors);
       // The zone itself always exists.
       const rcode = worked.exists || apex ? RCODE.NOERROR : RCODE.NXDOMAIN;
       return offered(this.#negative(query, zone, rcode));

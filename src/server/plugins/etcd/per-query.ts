@@ -48,21 +48,13 @@ export class EtcdReader implements KeptAcrossReloads {
     channel.onMessage((message) => {
       const question = message as KeyRequest;
       const { id, from } = question;
-      this.#read(question).then(
-        (found) => channel.publish({ id, from, ...found, failure: null } satisfies KeyReply),
-        (error: unknown) => {
-          if (!(error instanceof EtcdFailure)) throw error;
-          const failure = error.message;
-          channel.publish({
-            id,
-            from,
-            keys: [],
-            values: [],
-            leases: [],
-            failure,
-          } satisfies KeyReply);
-        },
-      );
+      const nothing = { keys: [], values: [], leases: [], failure: null };
+      const answer = (found: Partial<KeyReply>): void =>
+        void channel.publish({ id, from, ...nothing, ...found } satisfies KeyReply);
+      this.#read(question).then(answer, (error: unknown) => {
+        if (!(error instanceof EtcdFailure)) throw error;
+        answer({ failure: error.message });
+      });
     });
   }
 

@@ -3,7 +3,6 @@ import type { Problem } from '../../base/problem.ts';
 import { every } from '../../base/clock.ts';
 import { droppedShared } from '../../runtime/memory-policy.ts';
 import { optional, zones } from '../../corefile/positions.ts';
-
 import { chained, fallthrough, flag, lax, lines, setting } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
