@@ -1,6 +1,7 @@
 /** Options for commands that run another command in one of the cluster's containers. */
 import { nearest } from '../../server/base/problem.ts';
 import { secureRandom } from '../../server/base/random.ts';
+import type { EphemeralContainer } from '../../server/kube/pods/ephemeral-container.ts';
 import { clusterOptions, type ClusterTable } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { one, type One } from './option.ts';
@@ -30,12 +31,7 @@ export const podClusterOptions: ClusterTable & { readonly namespace: One<string>
 export function containerOf(
   { image, words }: { readonly image: string | null; readonly words: readonly string[] },
   io: Pick<Io, 'colour'>,
-): {
-  readonly name: string;
-  readonly image: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-} {
+): Pick<EphemeralContainer, 'name' | 'image' | 'args' | 'env'> {
   return {
     name: `ndots-${(secureRandom.integer(2 ** 30) + 2 ** 30).toString(36)}`,
     image: image ?? `ndots-tools:${coreVersion}`,

@@ -2,20 +2,13 @@
  * Reads Kuberhealthy's environment variables for `ndots check serve --kuberhealthy`, so that existing deployments work
  * unchanged.
  */
+import type { Retention } from '../../../addons/kuberhealthy/pod-sweeper.ts';
 import type { Environment } from '../../../server/base/environment.ts';
 import { parseDuration } from '../../../server/base/duration.ts';
 import { usage } from '../option-values.ts';
 
-export interface KeptJobCounts {
-  /** The number of finished pods that each check retains, and their retention times in milliseconds. */
-  readonly completed: number;
-  readonly failed: number;
-  readonly failedMs: number;
-  readonly jobsMs: number;
-}
-
 /** Kuberhealthy 3's defaults, except that the value for jobs comes from version 2's deployment. */
-const USUAL: KeptJobCounts = {
+const USUAL: Retention = {
   completed: 1,
   failed: 2,
   failedMs: 36 * 3_600_000,
@@ -37,7 +30,7 @@ const known: ReadonlySet<string> = new Set([
  * Reads how long to keep pods and how many.
  * @throws Problem if a value is not a number or a duration
  */
-export function keptOf(env: Environment): KeptJobCounts {
+export function keptOf(env: Environment): Retention {
   const count = (name: string, usual: number): number => {
     const given = env[name] ?? '';
     if (given === '') return usual;

@@ -4,7 +4,7 @@ import type { PlannedCheck } from '../../../tools/probe/check-file.ts';
 import { readServer, serverAddress } from '../../../tools/probe/parameters.ts';
 import { checkKinds } from '../../../tools/probe/kinds.ts';
 import type { ProbeServer } from '../../../tools/probe/network.ts';
-import { keptOf, type KeptJobCounts } from './check-environment.ts';
+import { keptOf } from './check-environment.ts';
 import { clusterOptions, type ClusterOptions } from '../cluster-options.ts';
 import { beside, flag, group, many, one, type OptionValue, type Usage } from '../option.ts';
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
@@ -34,7 +34,7 @@ export interface CheckOptions extends ClusterOptions, ColourOptions {
   /** URL to send reports to, or null for the `kuberhealthy` service in the same namespace. */
   readonly reportingUrl: URL | null;
   readonly reportBy: 'address' | 'name';
-  readonly kept: KeptJobCounts;
+  readonly kept: ReturnType<typeof keptOf>;
   /** True to send Kuberhealthy no reports, even from one of its pods. */
   readonly noReport: boolean;
 }

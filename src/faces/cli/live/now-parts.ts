@@ -46,19 +46,8 @@ export function coursesOf(series: Series, toMs: number): Courses {
     shown(counts).map(
       (count, at) => count / ((at === steps - 1 ? Math.max(lastMs, STEP_LEAST_MS) : stepMs) / 1000),
     );
-  const [queriesRate, lookups, lost, failed, wasted] = rateNames.map((name) =>
-    perSecond(series[name]),
-  ) as [
-    readonly number[],
-    readonly number[],
-    readonly number[],
-    readonly number[],
-    readonly number[],
-  ];
-  return {
-    ...{ fromMs, stepMs, p50: shown(p50), p99: shown(p99) },
-    rates: { queries: queriesRate, lookups, lost, failed, wasted },
-  };
+  const rates = Object.fromEntries(rateNames.map((name) => [name, perSecond(series[name])]));
+  return { fromMs, stepMs, p50: shown(p50), p99: shown(p99), rates: rates as Courses['rates'] };
 }
 
 /**
