@@ -38,6 +38,12 @@ const END_ROWS = 5000;
 /** Time spans that `w` cycles through, in milliseconds. Null is the whole window. */
 const SPANS = [null, 60_000, 10_000] as const;
 
+/** Keys that do the same as others. */
+const sameKeys: Readonly<Record<string, string>> = {
+  ...{ k: 'up', j: 'down', g: 'home', G: 'end' },
+  ...{ backspace: 'escape', ' ': 'p', f1: '?', h: '?' },
+};
+
 interface Pane {
   readonly title: string;
   /** The item that it shows, or null if there is none. */
@@ -233,62 +239,36 @@ export class TopScreen {
     }
     const at = '123456'.indexOf(name);
     if (at >= 0 && name.length === 1) return this.#open(viewNames[at]!);
-    switch (name) {
-      case 'q':
-        return this.#parts.quit();
-      case 'tab':
-        return this.#open(
-          viewNames.at((viewNames.indexOf(this.#view) + (key.shift ? -1 : 1)) % viewNames.length)!,
-        );
-      case 'up':
-      case 'k':
-        return this.#move(-1);
-      case 'down':
-      case 'j':
-        return this.#move(1);
-      case 'pageup':
-        return this.#move(-this.#height);
-      case 'pagedown':
-        return this.#move(this.#height);
-      case 'home':
-      case 'g':
-        return this.#move(-1e6);
-      case 'end':
-      case 'G':
-        return this.#end();
-      case 'enter':
-        return this.#enter();
-      case 'escape':
-      case 'backspace':
-        return this.#back();
-      case '/':
-        return this.#ask();
-      case 'x':
-        return this.#nextCluster();
-      case 's':
-        return this.#sort();
-      case 'r':
-        return this.#reverse();
-      case 'w':
-        return this.#nextSpan();
-      case 'p':
-      case ' ':
-        return this.#pause();
-      case 'l':
-        return this.#lookups();
-      case 't':
-        return this.#trace();
-      case 'y':
-        return this.#copy();
-      case '+':
-      case '-':
-        return this.#speed(name === '+');
-      case '?':
-      case 'f1':
-      case 'h':
-        return void this.#panes.push({ title: 'Help', item: null, lines: helpLines, offset: 0 });
-    }
+    this.#commands[sameKeys[name] ?? name]?.(key);
   }
+
+  readonly #commands: Readonly<Record<string, (key: KeyPress) => void>> = {
+    q: () => this.#parts.quit(),
+    tab: ({ shift }) => {
+      const at = viewNames.indexOf(this.#view) + (shift ? -1 : 1);
+      this.#open(viewNames.at(at % viewNames.length)!);
+    },
+    up: () => this.#move(-1),
+    down: () => this.#move(1),
+    pageup: () => this.#move(-this.#height),
+    pagedown: () => this.#move(this.#height),
+    home: () => this.#move(-1e6),
+    end: () => this.#end(),
+    enter: () => this.#enter(),
+    escape: () => this.#back(),
+    '/': () => this.#ask(),
+    x: () => this.#nextCluster(),
+    s: () => this.#sort(),
+    r: () => this.#reverse(),
+    w: () => this.#nextSpan(),
+    p: () => this.#pause(),
+    l: () => this.#lookups(),
+    t: () => this.#trace(),
+    y: () => this.#copy(),
+    '+': () => this.#speed(true),
+    '-': () => this.#speed(false),
+    '?': () => this.#push('Help', helpLines),
+  };
 
   #open(view: ViewName): void {
     this.#closeAll();
@@ -329,21 +309,15 @@ export class TopScreen {
       if (item.about !== undefined && this.#view === 'now') return this.#goTo(item.about);
       return this.#show(item);
     }
-    const about = pane.item?.about ?? null;
-    if (about !== null) this.#goTo(about);
+    if (pane.item?.about !== undefined) this.#goTo(pane.item.about);
   }
 
   /** Opens a row on another page. */
   #goTo({ view, id }: NonNullable<TopItem['about']>): void {
-    const query = { filters: [], sort: null, reversed: false, most: 1, lastMs: null };
+    const order = { sort: null, reversed: false };
     const one: AskModel = (asked) => this.#parts.ask({ ...asked, id });
-    const seen = seePage(one, view, query);
-    const { rows } = fitPage(seen, {
-      width: this.#width,
-      widths: new Map(),
-      sort: null,
-      reversed: false,
-    });
+    const seen = seePage(one, view, { ...order, filters: [], most: 1, lastMs: null });
+    const { rows } = fitPage(seen, { ...order, width: this.#width, widths: new Map() });
     const item = rows.find((row) => row.item !== null)?.item ?? null;
     if (item === null) return this.#say('It no longer exists.');
     this.#open(view);
@@ -358,17 +332,17 @@ export class TopScreen {
       readonly lines: readonly StyledLine[];
       seen: SeenView | null;
     } | null = null;
-    this.#panes.push({
-      title: '',
-      item,
-      offset: 0,
-      lines: (width) => {
-        // Details show the same moment as the page.
-        if (shown === null || shown.width !== width || shown.seen !== this.#seen)
-          shown = { width, lines: item.details(ask, width), seen: this.#seen };
-        return shown.lines;
-      },
-    });
+    const lines: Pane['lines'] = (width) => {
+      // Details show the same moment as the page.
+      if (shown === null || shown.width !== width || shown.seen !== this.#seen)
+        shown = { width, lines: item.details(ask, width), seen: this.#seen };
+      return shown.lines;
+    };
+    this.#push('', lines, { item });
+  }
+
+  #push(title: string, lines: Pane['lines'], more: Partial<Pane> = {}): void {
+    this.#panes.push({ title, lines, item: null, offset: 0, ...more });
   }
 
   #back(): void {
@@ -454,18 +428,13 @@ export class TopScreen {
     const { words, notes } = planTrace(target, ask, options, (text) => this.#files.write(text));
     const stop = new AbortController();
     let printed: string | null = null;
-    this.#panes.push({
-      title: 'Trace',
-      item: null,
-      offset: 0,
-      closed: () => stop.abort(),
-      lines: (width) => [
-        ...paragraph(printCommand(program, words), width, { style: 'title' }),
-        ...notes.flatMap((note) => paragraph(note, width, { style: 'dim' })),
-        [],
-        ...(printed ?? 'Asking …').trimEnd().split('\n').map(plainLine),
-      ],
-    });
+    const lines: Pane['lines'] = (width) => [
+      ...paragraph(printCommand(program, words), width, { style: 'title' }),
+      ...notes.flatMap((note) => paragraph(note, width, { style: 'dim' })),
+      [],
+      ...(printed ?? 'Asking …').trimEnd().split('\n').map(plainLine),
+    ];
+    this.#push('Trace', lines, { closed: () => stop.abort() });
     const columns = Math.max(20, this.#width - 2);
     void this.#parts
       .trace(words, columns, stop.signal)
@@ -484,24 +453,14 @@ export class TopScreen {
     const shown = { view: this.#view, filters: this.#filters, item: pane?.item ?? null };
     const command = printCommand(program, equivalentWords(shown, options));
     this.#screen.copy(command);
-    this.#panes.push({
-      title: 'Command',
-      item: null,
-      offset: 0,
-      lines: (width) => [
-        ...paragraph('This command prints the same:', width),
-        [],
-        ...paragraph(command, width, { style: 'strong' }),
-        [],
-        ...paragraph(
-          'It was copied to the clipboard, if your terminal allows that (OSC 52).',
-          width,
-          {
-            style: 'dim',
-          },
-        ),
-      ],
-    });
+    const copied = 'It was copied to the clipboard, if your terminal allows that (OSC 52).';
+    this.#push('Command', (width) => [
+      ...paragraph('This command prints the same:', width),
+      [],
+      ...paragraph(command, width, { style: 'strong' }),
+      [],
+      ...paragraph(copied, width, { style: 'dim' }),
+    ]);
   }
 
   #say(text: string): void {
