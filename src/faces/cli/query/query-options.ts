@@ -193,12 +193,10 @@ export interface QueryLine {
   readonly common: Draft;
 }
 
-/** Parses a command line. As in dig, options before the first name apply to all queries. */
-export function parseQueryOptions(words: readonly string[]): readonly QueryOptions[] {
-  return parseQueryLine(words).queries;
-}
-
-/** @param from defaults for every query on the line */
+/**
+ * Parses a command line. As in dig, options before the first name apply to all queries.
+ * @param from defaults for every query on the line
+ */
 export function parseQueryLine(words: readonly string[], from: Draft = fresh): QueryLine {
   const done: Draft[] = [];
   let draft: Draft = { ...from, typeWord: null };

@@ -37,32 +37,13 @@ function printComment(line: string, paint: Paint): string {
 
 /** Prints a record, leaving out any columns that were switched off. */
 function printLine(line: string, show: PrintedParts, paint: Paint): string {
-  const { owner, ttl, kind, type, data } = columns(line);
-  const shown = [owner, show.ttl ? ttl : '', show.class ? kind : '', type, data];
-  if (line.startsWith(';')) return paint.dim(shown.join(''));
-  const [, shownTtl = '', shownKind = ''] = shown;
-  const meta = paint.dim(`${shownTtl}${shownKind}`);
-  return `${owner}${meta}${paint.strong(type)}${paint.good(data)}`;
-}
-
-interface Columns {
-  readonly owner: string;
-  readonly ttl: string;
-  readonly kind: string;
-  readonly type: string;
-  readonly data: string;
-}
-
-/** Returns each column with its trailing spaces. Questions have neither TTL nor data. */
-function columns(line: string): Columns {
+  // Each word has its trailing spaces. Questions have neither TTL nor data.
   const words = line.match(/\S+\s*/g) ?? [];
   const counts = /^\d/.test(words[1] ?? '') ? 1 : 0;
   const [kind = '', type = ''] = words.slice(1 + counts);
-  return {
-    owner: words[0] ?? '',
-    ttl: counts === 1 ? (words[1] ?? '') : '',
-    kind,
-    type,
-    data: words.slice(3 + counts).join(''),
-  };
+  const [owner = '', ttl = ''] = words;
+  const meta = `${counts === 1 && show.ttl ? ttl : ''}${show.class ? kind : ''}`;
+  const data = words.slice(3 + counts).join('');
+  if (line.startsWith(';')) return paint.dim(`${owner}${meta}${type}${data}`);
+  return `${owner}${paint.dim(meta)}${paint.strong(type)}${paint.good(data)}`;
 }

@@ -1,7 +1,7 @@
 /** Exchanges one message with a server over UDP, TCP, TLS (RFC 7858) or HTTPS (RFC 8484). */
 import { createSocket } from 'node:dgram';
 import { request } from 'node:https';
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp, type Socket, type TcpSocketConnectOpts } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { isIP } from '../../../server/base/ip.ts';
@@ -102,12 +102,7 @@ export async function exchangeStream(
   server: string,
   take: (reply: Uint8Array<ArrayBuffer>) => boolean | Promise<boolean>,
 ): Promise<Omit<TimedReply, 'reply'>> {
-  const where = {
-    host: server,
-    port: options.port,
-    family: options.family ?? 0,
-    ...localEnd(options),
-  };
+  const where = endsOf(server, options);
   const secure = options.transport === 'tls';
   const stream: Socket = secure
     ? connectTls({
@@ -178,10 +173,7 @@ function overHttps(
     const sentMs = performance.now();
     const outgoing = request(
       {
-        host: server,
-        port: options.port,
-        family: options.family ?? 0,
-        ...localEnd(options),
+        ...endsOf(server, options),
         path: options.path,
         method: 'POST',
         headers: {
@@ -218,14 +210,15 @@ function overHttps(
   });
 }
 
-/** The local address for a connection, if requested. */
-function localEnd({ source }: QueryOptions): {
-  readonly localAddress?: string;
-  readonly localPort?: number;
-} {
-  if (source === null) return {};
-  const { host, port } = source;
-  return port === 0 ? { localAddress: host } : { localAddress: host, localPort: port };
+/** The ends of a connection, with the local one if requested. */
+function endsOf(host: string, { port, family, source }: QueryOptions): TcpSocketConnectOpts {
+  const remote = { host, port, family: family ?? 0 };
+  if (source === null) return remote;
+  return {
+    ...remote,
+    localAddress: source.host,
+    ...(source.port !== 0 && { localPort: source.port }),
+  };
 }
 
 function reason(error: Error): string {

@@ -14,11 +14,11 @@ import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../../../server/wire/message.ts';
 import type { Io } from '../command.ts';
-import { parseQueryOptions, reverseName } from './query-options.ts';
+import { parseQueryLine, reverseName } from './query-options.ts';
 import { query } from './query.ts';
 
 describe('the command line of ndots query', () => {
-  const read = (line: string) => parseQueryOptions(line.split(' '))[0]!;
+  const read = (line: string) => parseQueryLine(line.split(' ')).queries[0]!;
 
   test('dig and doggo syntax are equivalent', () => {
     const dig = read('@9.9.9.9 example.com MX +tcp +short');
@@ -32,7 +32,7 @@ describe('the command line of ndots query', () => {
     const { type, overridden } = read('one.test A AAAA @127.0.0.1');
     assert.deepEqual([type, overridden], [28, 'A']);
     assert.equal(read('one.test AAAA @127.0.0.1').overridden, null);
-    const both = parseQueryOptions('one.test A one.test AAAA @127.0.0.1'.split(' '));
+    const both = parseQueryLine('one.test A one.test AAAA @127.0.0.1'.split(' ')).queries;
     assert.deepEqual(
       both.map((each) => [each.type, each.overridden]),
       [
@@ -93,7 +93,7 @@ describe('the command line of ndots query', () => {
 });
 
 describe("dig's habits", () => {
-  const read = (line: string) => parseQueryOptions(line.split(' '));
+  const read = (line: string) => parseQueryLine(line.split(' ')).queries;
 
   test('each name is a query; options before the first apply to all', () => {
     const [one, two, three, ...more] = read(
@@ -151,7 +151,7 @@ describe("dig's habits", () => {
 });
 
 describe('words in any order', () => {
-  const read = (line: string) => parseQueryOptions(line.split(' '));
+  const read = (line: string) => parseQueryLine(line.split(' ')).queries;
   const asked = (line: string): string[] =>
     read(line).map((each) => `${each.name} ${each.type} ${each.class}`);
 
