@@ -53,7 +53,6 @@ export const EXIT = {
   no: 1,
   /** No result: unreadable input, no network, no cluster. */
   failed: 2,
-  /** Invalid command line. */
   usage: 3,
   interrupted: 130,
 } as const;

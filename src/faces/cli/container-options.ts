@@ -27,7 +27,6 @@ export const podClusterOptions: ClusterTable & { readonly namespace: One<string>
   ...clusterOptions,
 };
 
-/** The container that these commands start. */
 export function containerOf(
   { image, words }: { readonly image: string | null; readonly words: readonly string[] },
   io: Pick<Io, 'colour'>,

@@ -10,7 +10,6 @@ import { getObject } from '../../server/kube/api/one-object.ts';
 import { dnsServiceIn, selectorOf, usualDnsSelector } from '../../tools/pods/dns-service.ts';
 import type { ClusterOptions } from './cluster-options.ts';
 
-/** The selected pods and their port. */
 export interface DnsPodChoice {
   readonly namespace: string;
   /** Null: the selector of the cluster's DNS service. */

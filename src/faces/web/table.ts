@@ -47,7 +47,6 @@ export function table<Row>(
   </div>`;
 }
 
-/** The class attribute of a column's cells. */
 export function classOf<Row>({ numeric, code }: Column<Row>): string | typeof nothing {
   const classes = [numeric === true ? 'number' : '', code === true ? 'code' : ''];
   return classes.join(' ').trim() || nothing;

@@ -4,7 +4,6 @@ import { group, one, type Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';
 import { choice, duration, file, integer, readServer, text, usage } from '../option-values.ts';
 
-/** A server given on the command line. */
 export interface BenchServer {
   readonly host: string;
   readonly port: number;

@@ -28,7 +28,6 @@ export interface AdminChoice {
   readonly timeoutMs: number;
 }
 
-/** A server that accepts commands. */
 export interface AdminServer {
   /** `10.0.0.7:9154`, or `kube-system/coredns-7d4b9c`. */
   readonly name: string;

@@ -35,7 +35,6 @@ export async function addressOwners(
   return clusterOwners(accessOf(choice, io), { version: coreVersion, signal: io.signal }, note);
 }
 
-/** Returns the display name of a peer. */
 export type PeerNaming = (peer: Peer) => string;
 
 /** dnstap programs may omit the server's address, in which case it reads as this one. */

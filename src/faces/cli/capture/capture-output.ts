@@ -26,7 +26,6 @@ import { coreVersion } from '../version/version.ts';
 
 /** Approximate size of each write, in characters. */
 const PIECE = 64 * 1024;
-/** Indent of continuation lines. */
 const INDENT = ' '.repeat(6);
 
 /** Output handlers for matching exchanges, lookups and frames. */

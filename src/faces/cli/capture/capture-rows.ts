@@ -116,7 +116,6 @@ function upstreamRows(
   });
 }
 
-/** The client and server processes. */
 function processRows({ exchanges }: SeenLookup, name: PeerNaming, paint: Paint): string[] {
   const [first] = exchanges;
   if (first === undefined || (first.asker ?? null) === null) return [];
@@ -191,7 +190,6 @@ function answerOf(exchange: SeenExchange): string {
   }
 }
 
-/** The JSON form of an exchange. */
 export interface ExchangeDocument extends AskerDocuments {
   readonly kind: 'Exchange';
   readonly time: string;

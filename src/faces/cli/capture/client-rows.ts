@@ -73,7 +73,6 @@ function othersText({ clients, queries, more }: OtherClients): string {
   return `and more than ${count(clients, 'other client', 'other clients')} ${asked}`;
 }
 
-/** The JSON form of a client. */
 export interface ClientDocument
   extends
     Partial<Omit<NamedAddress, 'address'>>,

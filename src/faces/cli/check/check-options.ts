@@ -157,7 +157,6 @@ export const checkUsage: Usage = {
 
 const actions = ['run', 'serve', 'list', 'init'] as const;
 
-/** Options for a single action. */
 const ofList = ['output', 'color', 'noColor'] as const;
 const ofRun = ['noReport', 'output', 'nagios', 'failOn'] as const;
 const ofServe = ['listen', 'targetsMax'] as const;

@@ -26,7 +26,6 @@ export interface ConsoleOptions extends ClustersOptions {
   readonly admin: readonly { readonly host: string; readonly port: number }[];
   readonly adminToken: string | null;
   readonly mayFlush: boolean;
-  /** Sources for the Checks page. */
   readonly checks: readonly { readonly host: string; readonly port: number }[];
   /** Dashboard URL with `{from}` and `{to}`. */
   readonly grafana: string | null;

@@ -51,7 +51,6 @@ async function run(options: ExecOptions, io: Io): Promise<number> {
   }
 }
 
-/** Finds the named pod. */
 async function podOf(
   { pod: wanted, namespace }: ExecOptions,
   io: Io,

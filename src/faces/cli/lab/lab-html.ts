@@ -15,7 +15,6 @@ const style = `
 .ladder .query::after{content:" →"}.ladder .reply{text-align:right;opacity:.75}.ladder .reply::before{content:"← "}
 .facts td:first-child{width:1.5em}`;
 
-/** Renders all outcomes on one page. */
 export function labHtml(outcomes: readonly StoryOutcome[]): string {
   const title =
     outcomes.length === 1

@@ -13,7 +13,6 @@ interface Listed {
   readonly here: 'played' | 'model' | 'no';
   /** Expected duration, seconds. */
   readonly seconds: number;
-  /** Requirements that this machine lacks. */
   readonly lacks: readonly string[];
 }
 

@@ -113,7 +113,6 @@ export const speedOption: { readonly speed: One<number> } = {
   speed: one('--speed', speedValue, 'replay files N times as fast (1)'),
 };
 
-/** The time window, and how much memory to use for individual lookups. */
 export const windowOptions: { readonly window: One<number>; readonly memory: One<number> } = {
   window: one(
     '--window',

@@ -10,7 +10,6 @@ import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
-/** The captured replies for a name. */
 export interface SeenName {
   /** True if a reply was NOERROR. */
   exists: boolean;

@@ -43,7 +43,6 @@ export interface QueryOptions extends ColourOptions {
   readonly ednsOptions: readonly EdnsOption[];
   /** The serial from which an IXFR starts. */
   readonly serial: number | null;
-  /** Prints the query, too. */
   readonly showQuery: boolean;
   readonly show: PrintedParts;
   /** Sends non-ASCII names in their xn-- form. */
@@ -66,7 +65,6 @@ export interface QueryOptions extends ColourOptions {
   readonly source: RemoteServer | null;
 }
 
-/** The parts of dig's output to print. */
 export interface PrintedParts {
   readonly question: boolean;
   readonly answer: boolean;
@@ -148,7 +146,6 @@ export interface QueryOption<T = unknown> extends Option<T> {
   set(draft: Draft, value: T | undefined, on: boolean): void;
 }
 
-/** Combines an option with its effect. */
 export function setting<T>(option: Option<T>, set: QueryOption<T>['set']): QueryOption<T> {
   return { ...option, set };
 }

@@ -15,7 +15,6 @@ import {
   type QueryOption,
 } from './query-draft.ts';
 
-/** Boolean properties of a query. */
 type Toggle = {
   [K in keyof Draft]: Draft[K] extends boolean ? K : never;
 }[keyof Draft];

@@ -79,7 +79,6 @@ export function nameWords(options: CommandSource): readonly string[] {
   return cluster && given.length === 0 ? ['--cluster'] : given;
 }
 
-/** Quotes the words for a shell. */
 export function printCommand(program: string, words: readonly string[]): string {
   return [program, ...words.map(shellWord)].join(' ');
 }

@@ -1,7 +1,6 @@
 /** Resolver settings for a container whose image does not include such files. */
 import type { Settings } from '../../../tools/resolver/client.ts';
 
-/** Contents of its hosts file. */
 export const imageHosts = '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n';
 
 /** The addresses of its interface. */

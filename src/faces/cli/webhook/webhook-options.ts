@@ -79,7 +79,6 @@ const table = {
   }),
 };
 
-/** Options for a single action. */
 const ofServe = [
   'mode',
   'advice',

@@ -30,7 +30,6 @@ export interface TraceInput {
   readonly clients: readonly string[];
 }
 
-/** The trace of each client, and their comparison. */
 export interface TraceResult {
   readonly documents: readonly TraceDocument[];
   readonly differences: readonly ClientDifference[];

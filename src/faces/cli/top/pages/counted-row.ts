@@ -16,7 +16,6 @@ import { fixed, type ScreenColumn } from '../../screen/table-layout.ts';
 import { lookupLines, targetOf } from './lookups-page.ts';
 import { field, type TopItem } from './top-page.ts';
 
-/** Number of lookups in a row's details. */
 const LAST_LOOKUPS = 15;
 
 /** A client, a name or a server. */

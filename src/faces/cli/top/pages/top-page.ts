@@ -40,7 +40,6 @@ export interface TopItem {
   readonly lookups: readonly GivenFilter[] | null;
   /** The lookup to trace, or null if there is none. */
   target?(ask: AskModel): TraceTarget | null;
-  /** A finding's code. */
   readonly code?: string;
   /** The related row in another view. */
   readonly about?: { readonly view: ViewName; readonly id: string };
