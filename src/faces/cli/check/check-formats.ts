@@ -15,18 +15,14 @@ export function printChecks(
   results: readonly CheckResult[],
   style: { readonly colour: boolean; readonly columns: number },
 ): string {
-  switch (format) {
-    case 'text':
-      return asText(results, pageFor({ ...style, wide: false }));
-    case 'json':
-      return `${JSON.stringify(checkDocument(results), null, 2)}\n`;
-    case 'junit':
-      return asJUnit(results);
-    case 'prom':
-      return printExposition(groupSamples(roundSamples(results)).values(), 'text');
-    case 'nagios':
-      return asNagios(results);
-  }
+  const formats: Readonly<Record<CheckOutput, () => string>> = {
+    text: () => asText(results, pageFor({ ...style, wide: false })),
+    json: () => `${JSON.stringify(checkDocument(results), null, 2)}\n`,
+    junit: () => asJUnit(results),
+    prom: () => printExposition(groupSamples(roundSamples(results)).values(), 'text'),
+    nagios: () => asNagios(results),
+  };
+  return formats[format]();
 }
 
 const glyphs: Readonly<Record<CheckState, string>> = {

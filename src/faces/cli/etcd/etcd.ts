@@ -27,15 +27,7 @@ export const etcd: Command = {
     tellUnused(options.access, io);
     const client = new EtcdClient({ ...options.access, clock: systemClock });
     try {
-      switch (options.action) {
-        case 'put':
-          return await put(client, options, io);
-        case 'get':
-        case 'list':
-          return await show(client, options, io);
-        case 'rm':
-          return await remove(client, options, io);
-      }
+      return await { put, get: show, list: show, rm: remove }[options.action](client, options, io);
     } catch (error) {
       if (!(error instanceof EtcdFailure)) throw error;
       const remedy = remedyOf(error, options);

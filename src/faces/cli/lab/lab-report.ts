@@ -13,16 +13,12 @@ export function printOutcomes(
   options: RunOptions,
   io: Io,
 ): void {
-  switch (options.output) {
-    case 'text':
-      io.out(labText(outcomes, { colour: wantsColour(options, io), columns: io.columns }));
-      break;
-    case 'json':
-      io.out(`${JSON.stringify(outcomes, null, 2)}\n`);
-      break;
-    case 'html':
-      io.out(labHtml(outcomes));
-  }
+  const formats: Readonly<Record<RunOptions['output'], () => string>> = {
+    text: () => labText(outcomes, { colour: wantsColour(options, io), columns: io.columns }),
+    json: () => `${JSON.stringify(outcomes, null, 2)}\n`,
+    html: () => labHtml(outcomes),
+  };
+  io.out(formats[options.output]());
 }
 
 /** Prints the results saved by `lab run --save`. */

@@ -18,19 +18,16 @@ export interface TextStyle {
 }
 
 export function printFindings(format: LintOutput, report: LintReport, style: TextStyle): string {
-  switch (format) {
-    case 'text':
-      return printText(report, style);
-    case 'json':
-      return `${JSON.stringify(lintDocument(report), null, 2)}\n`;
-    case 'sarif':
-      return `${JSON.stringify(sarif(report), null, 2)}\n`;
-    case 'github':
-      return github(report);
-    case 'junit':
-      return junit(report);
-  }
+  return formats[format](report, style);
 }
+
+const formats: Readonly<Record<LintOutput, (report: LintReport, style: TextStyle) => string>> = {
+  text: printText,
+  json: (report) => `${JSON.stringify(lintDocument(report), null, 2)}\n`,
+  sarif: (report) => `${JSON.stringify(sarif(report), null, 2)}\n`,
+  github,
+  junit,
+};
 
 function targetText({ target }: LintReport): string {
   if (target === null) return 'for ndots; --target coredns checks for CoreDNS';
