@@ -23,8 +23,7 @@ export function tabList<Name extends string>(
 ): TemplateResult {
   const move = (event: KeyboardEvent): void => {
     const at = tabs.findIndex(({ name }) => name === chosen);
-    const to = target(event.key, at, tabs.length);
-    const tab = to === null ? undefined : tabs[to];
+    const tab = tabs[target(event.key, at, tabs.length) ?? -1];
     if (tab === undefined) return;
     event.preventDefault();
     choose(tab.name);
@@ -49,17 +48,11 @@ export function tabList<Name extends string>(
   </div>`;
 }
 
-function target(key: string, at: number, count: number): number | null {
-  switch (key) {
-    case 'ArrowRight':
-      return (at + 1) % count;
-    case 'ArrowLeft':
-      return (at + count - 1) % count;
-    case 'Home':
-      return 0;
-    case 'End':
-      return count - 1;
-    default:
-      return null;
-  }
+function target(key: string, at: number, count: number): number | undefined {
+  return new Map([
+    ['ArrowRight', (at + 1) % count],
+    ['ArrowLeft', (at + count - 1) % count],
+    ['Home', 0],
+    ['End', count - 1],
+  ]).get(key);
 }
