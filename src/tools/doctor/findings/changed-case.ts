@@ -37,7 +37,7 @@ export const changedCase: FindingKind = {
         `${share(changed, asked)} replies to mixed-case questions changed the case of the question. They came from ${listed(servers)}.`,
         `${ignored.length} of these queries were repeated by ${listed(clients)}, typically ${took(middle)} after the reply. Names: ${listed(names)}`,
         servfail > 0 &&
-          `${servfail} queries for the same names were then answered with SERVFAIL, because two answers with different addresses look forged. These names are ${listed([...new Set(failing.map(({ name }) => name))])}`,
+          `${servfail} queries for the same names were then answered with SERVFAIL, because two answers with different addresses look forged. These names are ${listed(failing.map(({ name }) => name))}`,
       ],
       why: `Some resolvers (Unbound with use-caps-for-id, c-ares, public resolvers) choose the case of each letter at random. They accept a reply only if its question has the same spelling, which makes replies harder to forge ("0x20"). A server has to return the question byte for byte, and a server that lower-cases it looks like a forger. ${waited ? 'The client drops the reply and waits for another one until it times out.' : 'The resolver retries, at last in lower case, so each name costs several queries.'}`,
       fix: [

@@ -19,7 +19,7 @@ export const damagedQueries: FindingKind = {
       if (losses.length < MIN_CASES || losses.length < NEARLY_ALL * all.length) continue;
       if (losses.length < NEARLY_ALL * (losses.length + answered)) continue;
       takeSilence(observed, claims, all);
-      const clients = listed([...new Set(losses.map(({ client }) => client.address))]);
+      const clients = listed(losses.map(({ client }) => client.address));
       return {
         subject: address,
         severity: 'critical',

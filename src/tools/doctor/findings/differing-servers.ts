@@ -132,7 +132,7 @@ export const zoneVersions: FindingKind = {
       seen: [
         `The zone ${zone.slice(0, -1)} is served in two versions, as its SOA records show. ${versionText(newer, isStale)}, and ${versionText(older, isStale)}.`,
         refusing.length > 0 &&
-          `${listed(refusing)} answered ${refusals.length} zone transfers that ${older.server} requested with ${listed([...new Set(refusals.map(({ rcode }) => rcodeName(rcode)))])}.`,
+          `${listed(refusing)} answered ${refusals.length} zone transfers that ${older.server} requested with ${listed(refusals.map(({ rcode }) => rcodeName(rcode)))}.`,
         ...names.slice(0, MIN_SAME_ANSWERS + 1).map((view) => nameText(view, servers)),
         isHidden &&
           `The capture does not show which ${isOwn ? 'DNS pod' : 'server'} behind ${newer.server} has which version. Capture on the node to see it.`,

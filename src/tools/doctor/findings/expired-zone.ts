@@ -50,7 +50,7 @@ export const expiredZone: FindingKind = {
         severity: 'critical',
         confidence: 0.95,
         seen: [
-          `${server} answered ${count} queries for ${listed([...new Set(failing.map(({ name }) => name))])} with SERVFAIL${answers.length === 0 ? ' and never answered a query for this zone' : `, but had answered them until ${clock(lastMs)}`}`,
+          `${server} answered ${count} queries for ${listed(failing.map(({ name }) => name))} with SERVFAIL${answers.length === 0 ? ' and never answered a query for this zone' : `, but had answered them until ${clock(lastMs)}`}`,
           `${isKnown ? `${primary} replied to ${server} until ${clock(sinceMs)}. After that, ` : ''}${server} asked ${primary} ${queries} times for the zone (SOA or a transfer) and got no reply, so its copy has most likely expired.`,
           otherZones.length > 0 &&
             `${server} still answers names of other zones: ${listed(otherZones)}`,

@@ -1,4 +1,5 @@
 /** Connections that fail although the lookup before them was answered. */
+import { printHostPort } from '../../../server/base/ip.ts';
 import {
   certificateText,
   failedContacts,
@@ -124,11 +125,9 @@ export const failedConnections: FindingKind = {
 /** The first check if connections do not open. Some endpoints behind a Service’s address may accept them. */
 function endpointFix(failing: readonly FailedContact[]): string {
   const { contact, failed } = failing[0]!;
-  const dead = failing
-    .filter(
-      (each) => contact.behind.has(each.contact.server) && each.failed === each.contact.opened,
-    )
-    .map((each) => each.contact.server);
+  const dead = failing.flatMap(({ contact: { server, opened }, failed: count }) =>
+    contact.behind.has(server) && count === opened ? server : [],
+  );
   if (dead.length > 0)
     return `${contact.server} leads to several endpoints, and all connections to ${listed(dead)} fail. Check that pod (kubectl get pods -A -o wide), its readiness probe and its node.`;
   if (failed < contact.opened)
@@ -142,14 +141,19 @@ function stuckOn(
   { contact, how }: FailedContact,
 ): StuckSender | null {
   if (how !== 'unanswered' && how !== 'late') return null;
-  const sender = stuckConnections.list.find(
-    ({ address, port, to }) =>
-      contact.clients.has(to) && (address === contact.server || port === contact.port),
-  );
-  return sender ?? null;
+  const isOfThese = ({ address, port, to }: StuckSender): boolean =>
+    contact.clients.has(to) && (address === contact.server || port === contact.port);
+  return stuckConnections.list.find(isOfThese) ?? null;
 }
 
-function behindStuck({ to, address }: StuckSender): ReturnType<typeof behindConnection> {
+interface Behind {
+  readonly why: string;
+  readonly fix: string;
+  /** A command that shows the failure, for which the connection has to open. */
+  readonly command: string;
+}
+
+function behindStuck({ to, address }: StuckSender): Behind {
   return {
     why: `The lookup returned an address, the connection opens, and the program replies. ${stuckWhy}`,
     fix: `Compare the MTU of the pod network with that of the links and tunnels between the nodes of ${address} and ${to}, and allow ICMP “fragmentation needed” on nodes and in security groups.`,
@@ -158,28 +162,22 @@ function behindStuck({ to, address }: StuckSender): ReturnType<typeof behindConn
 }
 
 /** The cause of a failure on a connection that opened; null if the connection itself fails. */
-function behindConnection(failing: FailedContact): {
-  readonly why: string;
-  readonly fix: string;
-  /** A command that shows the failure, for which the connection has to open. */
-  readonly command: string;
-} | null {
+function behindConnection(failing: FailedContact): Behind | null {
   const { contact, how, name } = failing;
   const { server, port } = contact;
-  const host = server.includes(':') ? `[${server}]` : server;
-  const curl = `curl -sk -o /dev/null -w '%{http_code} %{time_connect} %{time_starttransfer}\\n' http://${host}:${port}/`;
+  const target = printHostPort(server, port);
+  const curl = `curl -sk -o /dev/null -w '%{http_code} %{time_connect} %{time_starttransfer}\\n' http://${target}/`;
   switch (how) {
     case 'alert':
-    case 'handshake': {
-      const isDated = certificateText(failing) !== null;
+    case 'handshake':
       return {
         why: 'The lookup returned an address, and the connection opens, but its TLS handshake fails. One side rejects the other’s certificate, TLS version or ciphers.',
-        fix: isDated
-          ? `Install a certificate that is valid now on the server at ${server}, and restart or reload that server.`
-          : `Compare the certificate and the TLS versions of the server at ${server} with those that the program accepts, and read the logs of both.`,
-        command: `openssl s_client -connect ${host}:${port}${name === null ? '' : ` -servername ${name.slice(0, -1)}`} </dev/null`,
+        fix:
+          certificateText(failing) !== null
+            ? `Install a certificate that is valid now on the server at ${server}, and restart or reload that server.`
+            : `Compare the certificate and the TLS versions of the server at ${server} with those that the program accepts, and read the logs of both.`,
+        command: `openssl s_client -connect ${target}${name === null ? '' : ` -servername ${name.slice(0, -1)}`} </dev/null`,
       };
-    }
     case 'late':
     case 'unanswered':
       return {

@@ -52,22 +52,18 @@ export const hardCodedDomain: FindingKind = {
       return excluded('Service names that are written in full are in the cluster’s domain');
     const { domain, views, denied, right } = found;
     const written = [...new Set(views.map(({ name }) => name))];
-    const lookups = observed.affected.filter(
-      ({ client, exchanges }) =>
-        !isServer(observed, client) &&
-        exchanges.some(({ name }) => written.some((each) => name.startsWith(each))),
-    );
     // Search domains are appended to these names as well.
-    for (const { name } of names.list)
-      if (written.some((each) => name.startsWith(each))) claims.names.add(name);
+    const isOfThese = ({ name }: { readonly name: string }): boolean =>
+      written.some((each) => name.startsWith(each));
+    const lookups = observed.affected.filter(
+      ({ client, exchanges }) => !isServer(observed, client) && exchanges.some(isOfThese),
+    );
+    for (const view of names.list) if (isOfThese(view)) claims.names.add(view.name);
     const clients = [...new Set(lookups.map(({ client }) => client))];
     const others = written.map((name) => WHOLE_NAME.exec(name)![1]! + right);
-    const existing = names.list.flatMap(({ name, outcomes }) =>
-      others.includes(name) && outcomes.found > 0 ? name : [],
-    );
-    const example = names.list.find(
-      ({ name, outcomes }) => outcomes.found > 0 && isBelow(name, right),
-    );
+    const there = names.list.flatMap(({ name, outcomes }) => (outcomes.found > 0 ? name : []));
+    const existing = there.filter((name) => others.includes(name));
+    const example = there.find((name) => isBelow(name, right))!;
     return {
       title: `Programs write Service names under ${domain}, but this cluster’s domain is ${right}`,
       subject: domain,
@@ -75,7 +71,7 @@ export const hardCodedDomain: FindingKind = {
       confidence: 0.95,
       seen: [
         `${denied} queries for Service names under ${domain} got NXDOMAIN, and no name exists there: ${listed(written)}`,
-        `The pods’ search path ends in ${right}, where names exist, such as ${listed(existing.length > 0 ? existing : [example!.name])}`,
+        `The pods’ search path ends in ${right}, where names exist, such as ${listed(existing.length > 0 ? existing : [example])}`,
         clients.length > 0 && `These names are queried by ${listed(clients, 6)}.`,
       ],
       why: `The names are written in full in the program or its configuration, with a domain that this cluster does not have (${domain === 'cluster.local.' ? 'the default of Kubernetes' : 'perhaps the domain of another cluster'}). The cluster’s DNS has no such zone, so it forwards the names, and the upstream denies them. Short names work, because the search path ends in ${right}`,
@@ -85,9 +81,7 @@ export const hardCodedDomain: FindingKind = {
       ],
       prove: `run ndots query ${others[0]!}, which exists, and ndots query ${written[0]!}, which does not`,
       disproved: `the Corefile’s kubernetes plugin serves ${domain.slice(0, -1)}`,
-      exchanges: lookups.flatMap(({ exchanges }) =>
-        exchanges.filter(({ name }) => written.some((each) => name.startsWith(each))),
-      ),
+      exchanges: lookups.flatMap(({ exchanges }) => exchanges.filter(isOfThese)),
       affected: clients,
     };
   },
@@ -95,21 +89,21 @@ export const hardCodedDomain: FindingKind = {
 
 /** Full Service names by their domain, without those that a search completed or continued. */
 function writtenIn({ names }: Observations, searched: readonly string[]): readonly Written[] {
-  const byDomain = new Map<string, NameView[]>();
-  for (const view of names.list) {
-    const domain = WHOLE_NAME.exec(view.name)?.[2];
-    if (domain === undefined || searched.some((each) => isWithin(domain, each))) continue;
+  const views = names.list.filter(({ name }) => {
+    const domain = WHOLE_NAME.exec(name)?.[2];
+    if (domain === undefined || searched.some((each) => isWithin(domain, each))) return false;
     // A port at the end of the host, or a template.
-    if (strayCharacters(domain) !== null) continue;
-    const known = byDomain.get(domain);
-    if (known === undefined) byDomain.set(domain, [view]);
-    else known.push(view);
-  }
+    return strayCharacters(domain) === null;
+  });
+  const byDomain = Map.groupBy(views, ({ name }) => WHOLE_NAME.exec(name)![2]!);
   // `cluster.local.ec2.internal.` is a domain with a search domain appended.
-  const all = [...searched, ...byDomain.keys()];
   const isAppended = (domain: string): boolean =>
-    all.some((each) => domain.length > each.length && domain.startsWith(each));
-  return [...byDomain].flatMap(([domain, views]) => (isAppended(domain) ? [] : { domain, views }));
+    [...searched, ...byDomain.keys()].some(
+      (each) => domain.length > each.length && domain.startsWith(each),
+    );
+  return [...byDomain].flatMap(([domain, all]) =>
+    isAppended(domain) ? [] : { domain, views: all },
+  );
 }
 
 /** The servers that find names in a domain. */

@@ -4,9 +4,7 @@ import { excluded, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 
-const saids: Readonly<
-  Record<Misfit, { readonly what: string; readonly why: string; readonly fix: string }>
-> = {
+const saids: Readonly<Record<Misfit, Record<'what' | 'why' | 'fix', string>>> = {
   id: {
     what: 'have a different id from the query',
     why: 'A proxy or load balancer gives each query a new id on the way to the server and does not restore the old one. Or it sends one client the reply to another client’s query.',

@@ -77,8 +77,7 @@ export const missingCache: FindingKind = {
 /** True if programs notice that queries for these names fail. */
 function isFelt({ names }: Observations, own: ReadonlySet<string>): boolean {
   const all = names.list.filter(({ name }) => own.has(name));
+  const asked = all.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
   const failed = all.reduce((sum, { outcomes }) => sum + wrong(outcomes), 0);
-  return (
-    failed > 0 && failed >= FELT_SHARE * all.reduce((sum, each) => sum + each.outcomes.asked, 0)
-  );
+  return failed > 0 && failed >= FELT_SHARE * asked;
 }

@@ -96,7 +96,7 @@ export const missingFragments: FindingKind = {
         byTcp.length > 0 &&
           `${byTcp.length} truncated queries were repeated over TCP. The connections were accepted, but no answers arrived.`,
         gapped.length > 0 &&
-          `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply. Later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
+          `${gapped.length} queries over TCP (${listed(gapped.map(({ name }) => name))}) got no reply. Later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
         stuck.length > 0 && stuckText(observed, stuck),
         tooBig > 0 && `${tooBig} packets were too big for a link on the path (ICMP).`,
         claims.withoutTcp.size > 0 &&
@@ -276,7 +276,7 @@ function stuckText(observed: Observations, stuck: readonly StuckSegment[]): stri
   const least = Math.min(...stuck.map(({ bytes }) => bytes));
   const times = stuck.reduce((sum, each) => sum + each.times, 0);
   const about = names.length === 0 ? '' : ` (${listed(names)})`;
-  return `On ${stuck.length} TCP ${stuck.length === 1 ? 'connection' : 'connections'} to ${listed([...new Set(stuck.map(({ client }) => client))])}, the server repeated segments of ${least} bytes or more ${times} times${about}. They passed this point each time, but the client never acknowledged them. Short packets, such as the handshake, got through.`;
+  return `On ${stuck.length} TCP ${stuck.length === 1 ? 'connection' : 'connections'} to ${listed(stuck.map(({ client }) => client))}, the server repeated segments of ${least} bytes or more ${times} times${about}. They passed this point each time, but the client never acknowledged them. Short packets, such as the handshake, got through.`;
 }
 
 /**

@@ -11,12 +11,6 @@ import { excluded, unknown, type FindingKind } from './finding.ts';
 /** A namespace’s search domain, and the cluster domain. */
 const OF_NAMESPACE = /^[^.]+\.svc\.(.+)$/;
 
-/** A failed lookup, and the domain that its search list lacks. */
-interface ShortWalk {
-  readonly lookup: SeenLookup;
-  readonly missing: string;
-}
-
 /** Names of other namespaces are never tried with `svc.cluster.local`. */
 export const missingSearchDomain: FindingKind = {
   code: 'ND2017',
@@ -28,11 +22,11 @@ export const missingSearchDomain: FindingKind = {
       ({ name, exchanges }) =>
         !claims.names.has(absoluteName(name)) && !exchanges.some(({ answers }) => answers > 0),
     );
-    const walks = failed.flatMap((lookup): readonly ShortWalk[] => {
+    const walks = failed.flatMap((lookup) => {
       const missing = missingFrom(lookup);
       // If the domain denies the name, the list contains it, and another DNS pod got that query.
       if (missing === null || isDenied(observed, absoluteName(lookup.name) + missing)) return [];
-      return [{ lookup, missing }];
+      return { lookup, missing };
     });
     const names = keysOf(walks, ({ lookup }) => absoluteName(lookup.name));
     if (walks.length < MIN_FAILED_LOOKUPS || names.length < 2)

@@ -60,9 +60,9 @@ export const missingTarget: FindingKind = {
 
 function missingOf(observed: Observations, service: ServiceTargets): Missing {
   const all = [...service.targets].map((name) => ({ name, outcomes: outcomesOf(observed, name) }));
-  const isMissing = ({ nxdomain, found, nodata }: Outcomes): boolean =>
-    nxdomain > 0 && found + nodata === 0;
-  const missing = all.filter(({ outcomes }) => isMissing(outcomes));
+  const missing = all.filter(
+    ({ outcomes: { nxdomain, found, nodata } }) => nxdomain > 0 && found + nodata === 0,
+  );
   return {
     service,
     targets: missing.map(({ name }) => name),
