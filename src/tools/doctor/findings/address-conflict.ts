@@ -1,6 +1,5 @@
 /** An address that two hosts use. */
 import { takeSilence } from '../observe/consequences.ts';
-import type { Observations } from '../observe/observations.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isLinkLocal } from '../observe/roles.ts';
 import { listed, share } from '../texts.ts';
@@ -14,23 +13,25 @@ export const addressConflict: FindingKind = {
   inCapture(observed, claims) {
     if (observed.claimedAddresses.size === 0)
       return unknown('the capture has no ARP packets (capture all packets, not only port 53)');
-    const hit = observed.claimedAddresses.conflicts
-      .map((conflict) => {
-        const { address } = conflict;
-        const losses = claims.open.filter(({ client, server, hops }) =>
-          [client, server, ...hops.map((hop) => hop.server)].some(
-            (peer) => peer.address === address,
-          ),
-        );
-        return { ...conflict, losses };
-      })
+    const isPeer = ({ client, server, hops }: SeenExchange, address: string): boolean =>
+      [client, server, ...hops.map((hop) => hop.server)].some((peer) => peer.address === address);
+    const [hit] = observed.claimedAddresses.conflicts
+      .map((conflict) => ({
+        ...conflict,
+        losses: claims.open.filter((loss) => isPeer(loss, conflict.address)),
+      }))
       // Each node has its cache’s address, and claims it on the link of each of its pods.
       .filter(({ address, losses }) => !isLinkLocal(address) && losses.length >= MIN_CASES)
-      .toSorted((one, other) => other.losses.length - one.losses.length)[0];
+      .toSorted((one, other) => other.losses.length - one.losses.length);
     if (hit === undefined)
       return excluded('no address of a client or server with losses is claimed by two hosts');
     const { address, hardware, changes, losses } = hit;
     takeSilence(observed, claims, losses);
+    // Those that it received, also behind another address, and those that it sent, as the losses are.
+    const asked = [observed.servers, observed.backends, observed.clients].reduce(
+      (sum, views) => sum + (views.get(address)?.outcomes.asked ?? 0),
+      0,
+    );
     const errors = observed.rejections.filter(({ target }) => target === address).length;
     return {
       subject: address,
@@ -38,7 +39,7 @@ export const addressConflict: FindingKind = {
       confidence: 0.95,
       seen: [
         `${hardware.length} hardware addresses claim ${address} (ARP or neighbour discovery): ${listed(hardware)}. The claim changed ${changes} times.`,
-        `${share(losses.length, askedOf(observed, address))} queries ${directionText(address, losses)} ${address} got no reply.`,
+        `${share(losses.length, asked)} queries ${directionText(address, losses)} ${address} got no reply.`,
         errors > 0 &&
           `${errors} ${errors === 1 ? 'query was' : 'queries were'} rejected with an ICMP port unreachable, so one of the hosts with this address is not a DNS server.`,
       ],
@@ -54,14 +55,6 @@ export const addressConflict: FindingKind = {
     };
   },
 };
-
-/** Those that it received, also behind another address, and those that it sent, as the losses are. */
-function askedOf({ servers, backends, clients }: Observations, address: string): number {
-  return [servers, backends, clients].reduce(
-    (sum, views) => sum + (views.get(address)?.outcomes.asked ?? 0),
-    0,
-  );
-}
 
 function directionText(address: string, losses: readonly SeenExchange[]): string {
   const own = losses.filter(({ client }) => client.address === address).length;

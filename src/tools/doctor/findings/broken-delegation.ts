@@ -35,10 +35,8 @@ export const brokenDelegation: FindingKind = {
       const losses = silent.flatMap(({ address }) => claims.openTo(address));
       takeSilence(observed, claims, losses);
       for (const { name } of views) claims.names.add(name);
-      const [refusers, mute] = [
-        listed(refusing.map(({ server }) => server)),
-        listed(silent.map(addressOf)),
-      ];
+      const refusers = listed(refusing.map(({ server }) => server));
+      const mute = listed(silent.map(({ address }) => address));
       const count = refusing.reduce((sum, each) => sum + each.count, 0);
       const resolvers = new Set(losses.map(({ client }) => client.address));
       const failed = views.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0);
@@ -77,8 +75,4 @@ function zoneOfNames({ replyFaults }: Observations, names: readonly string[]): s
   const zone = names.reduce(commonZone);
   // Names of several zones have only a top-level domain in common.
   return zone.split('.').length > 2 ? zone : null;
-}
-
-function addressOf({ address }: { readonly address: string }): string {
-  return address;
 }

@@ -25,13 +25,12 @@ export const burstLimit: FindingKind = {
       const { busiest, most, bursts } = limit;
       const isOne = busiest.share >= MOST;
       const areUpstreams = upstreams(observed);
-      const behind = observed.servers.list
-        .filter((each) => areUpstreams.has(each.address) && each.clients.has(address))
-        .map((each) => ({
-          server: each.address,
-          most: observed.lines.get(each.address)?.most ?? 0,
-        }))
-        .filter((each) => each.most > 1);
+      const behind = observed.servers.list.flatMap(({ address: server, clients }) => {
+        const waiting = observed.lines.get(server)?.most ?? 0;
+        return areUpstreams.has(server) && clients.has(address) && waiting > 1
+          ? `${address} forwards to ${server}, where at most ${waiting} queries waited at a time.`
+          : [];
+      });
       return {
         title: `${isOne ? 'A client’s burst' : 'A burst'} of lookups exceeds the limit on concurrently forwarded queries`,
         subject: address,
@@ -42,10 +41,7 @@ export const burstLimit: FindingKind = {
           `${share(limit.inTime, limit.refused)} of the refused queries came while (nearly) ${most} others were waiting, and ${most} is the most that ever waited. ${limit.accepted} queries that came while fewer waited were accepted.`,
           isOne &&
             `${busiest.address} sent ${percent(busiest.queries, busiest.all)} of the refused queries.`,
-          ...behind.map(
-            (each) =>
-              `${address} forwards to ${each.server}, where at most ${each.most} queries waited at a time.`,
-          ),
+          ...behind,
           `Refused names include ${listed(names)}`,
         ],
         why: `${address} forwards a limited number of queries at a time (max_concurrent in CoreDNS’s forward, dns-forward-max in dnsmasq) and refuses any more at once.${behind.length > 0 ? '' : ` The limit applies to each DNS pod, so ${most} may be the sum of several.`} It is not a missing zone or an access rule: names of the same kind are answered in the same moment.`,

@@ -1,6 +1,4 @@
-/**
- * Servers that do not return the question as it was spelled, and resolvers that insist on it.
- */
+/** Servers that do not return the question as it was spelled, and resolvers that insist on it. */
 import { median } from '../observe/median.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, share, took } from '../texts.ts';
@@ -21,7 +19,7 @@ export const changedCase: FindingKind = {
       );
     const exchanges = ignored.map(({ exchange }) => exchange);
     const servers = [...new Set(exchanges.map(({ server }) => server.address))];
-    const clients = [...new Set(exchanges.map(({ client }) => client.address))];
+    const clients = exchanges.map(({ client }) => client.address);
     const names = [...new Set(exchanges.map(({ name }) => name))];
     const middle = median(ignored.map(({ againMs }) => againMs));
     const waited = middle > LATE_MS;

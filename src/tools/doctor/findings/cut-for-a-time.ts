@@ -11,12 +11,6 @@ import { MIN_CASES, MIN_LASTING_MS, SAME_MOMENT_MS } from '../thresholds/evidenc
 import { POLICY_CUT, POLICY_CUT_TIME } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** A client whose queries were all lost. */
-interface Cut {
-  readonly address: string;
-  readonly losses: readonly SeenExchange[];
-}
-
 export const cutForATime: FindingKind = {
   code: 'ND3004',
   title: 'Some pods are cut off from DNS, while others are not',
@@ -27,9 +21,9 @@ export const cutForATime: FindingKind = {
       // If EDNS decides, the clients that use it get no replies.
       if (isProvenDeaf(server, observed)) continue;
       const cut = cutOff(server, observed, claims);
-      if (cut.length === 0) continue;
-      const addresses = cut.map(({ address }) => address);
-      const losses = cut.flatMap((each) => each.losses);
+      if (cut.size === 0) continue;
+      const addresses = [...cut.keys()];
+      const losses = [...cut.values()].flat();
       const { fromMs, toMs } = sentSpan(losses);
       const fine = fineMeanwhile(server.address, observed, addresses, fromMs, toMs);
       if (fine === null) continue;
@@ -40,13 +34,16 @@ export const cutForATime: FindingKind = {
       // Clients that are never answered are those of `policyCut`.
       if (!replyTimes.some((ms) => ms < fromMs) && afterMs === Infinity) continue;
       claims.take(losses);
-      const isSeenBehind = fine.some((client) => hasBackend(observed, client));
+      const isSeenBehind = observed.backends.list.some(
+        ({ clients, outcomes }) =>
+          outcomes.asked >= MIN_CASES && fine.some((client) => clients.has(client)),
+      );
       const isUntranslated = losses.every(({ hops }) => hops.length === 0);
       const accepted = openedDuring(observed, addresses, fromMs, toMs).length;
       return {
         title: 'Some pods were cut off from DNS for a time, while others were not',
         severity: 'critical',
-        confidence: accepted > 0 || cut.length > 1 ? 0.93 : 0.85,
+        confidence: accepted > 0 || cut.size > 1 ? 0.93 : 0.85,
         seen: [
           `All ${losses.length} queries that ${listed(addresses)} sent to ${server.address} ${fromTo(fromMs, toMs)} got no reply, from every port and for every name.`,
           `During this time, ${server.address} answered every query from ${listed(fine)}.`,
@@ -73,19 +70,23 @@ export const cutForATime: FindingKind = {
   },
 };
 
-/** Clients that got no reply between their first loss and their last, on several ports. */
-function cutOff(server: ServerView, observed: Observations, claims: Claims): readonly Cut[] {
+/** Clients that got no reply between their first loss and their last, on several ports, and their losses. */
+function cutOff(
+  server: ServerView,
+  observed: Observations,
+  claims: Claims,
+): ReadonlyMap<string, readonly SeenExchange[]> {
   const byClient = Map.groupBy(claims.openTo(server.address), ({ client }) => client.address);
-  return [...byClient].flatMap(([address, losses]) => {
+  const isCutOff = (address: string, losses: readonly SeenExchange[]): boolean => {
     const { fromMs, toMs } = sentSpan(losses);
     const ports = new Set(losses.map(({ client }) => client.port));
-    if (losses.length < POLICY_CUT.queries || ports.size < POLICY_CUT_TIME.ports) return [];
-    if (toMs - fromMs < MIN_LASTING_MS || isForwarder(observed, address)) return [];
-    const isAnswered = observed.flows
+    if (losses.length < POLICY_CUT.queries || ports.size < POLICY_CUT_TIME.ports) return false;
+    if (toMs - fromMs < MIN_LASTING_MS || isForwarder(observed, address)) return false;
+    return !observed.flows
       .between([address], server.address)
       .some((flow) => flow.isAnsweredBetween(fromMs + SAME_MOMENT_MS, toMs));
-    return isAnswered ? [] : [{ address, losses }];
-  });
+  };
+  return new Map([...byClient].filter(([address, losses]) => isCutOff(address, losses)));
 }
 
 /** Clients that the server answered in that time. Null if they are too few, or if another client also lost a query. */
@@ -105,10 +106,4 @@ function fineMeanwhile(
   );
   if (answered.length < POLICY_CUT_TIME.others || lost.length > 0) return null;
   return [...new Set(answered.map(({ client }) => client))];
-}
-
-function hasBackend({ backends }: Observations, client: string): boolean {
-  return backends.list.some(
-    ({ clients, outcomes }) => clients.has(client) && outcomes.asked >= MIN_CASES,
-  );
 }

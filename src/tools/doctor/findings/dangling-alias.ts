@@ -30,6 +30,8 @@ export const danglingAlias: FindingKind = {
     );
     // A DNS server that follows the alias queries the target itself.
     for (const name of [...all, ...targets]) claims.names.add(name);
+    const clients = replies.clients.entries.map(([address]) => address);
+    const askers = askersText(observed, clients);
     const servers = replies.servers.list.map(({ key }) => key);
     const asked = programs(observed).reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     return {
@@ -37,10 +39,7 @@ export const danglingAlias: FindingKind = {
       confidence: 0.94,
       seen: [
         `${share(count, asked)} queries got NXDOMAIN after a CNAME record: ${listed(aliases)}`,
-        `${all.length === 1 ? 'This name was' : 'These names were'} never found. The replies came from ${listed(servers)} and went to ${askersText(
-          observed,
-          replies.clients.entries.map(([address]) => address),
-        )}.`,
+        `${all.length === 1 ? 'This name was' : 'These names were'} never found. The replies came from ${listed(servers)} and went to ${askers}.`,
       ],
       why: 'The name itself exists, because its zone has the CNAME record. The target does not: a CDN distribution, load balancer, bucket or service was deleted or renamed, and the alias was left behind. Every resolver tries the rest of the search path and then reports "no such host". Anyone who can create the target takes over the name.',
       fix: [

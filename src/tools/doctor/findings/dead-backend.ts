@@ -211,8 +211,8 @@ function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange
     ({ client }) => observed.astray.get(`${client.address} ${client.port}`) === true,
   );
   const { fromMs, toMs } = sentSpan(lost);
-  const theirs = lost.filter(({ server }) =>
-    answeredBetween(observed, server.address, fromMs, toMs),
+  const theirs = lost.filter((each) =>
+    answeredBetween(observed, each.server.address, fromMs, toMs),
   );
   return theirs.length >= MIN_CASES ? theirs : [];
 }

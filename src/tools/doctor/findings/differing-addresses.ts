@@ -35,11 +35,9 @@ export const addressesDiffer: FindingKind = {
     const views = observed.names.list.filter(
       ({ sets, name }) => sets !== null && !claims.names.has(name),
     );
-    if (
-      !views.some(
-        ({ sets }) => sets!.list.reduce((sum, { count }) => sum + count, 0) > MIN_SAME_ANSWERS,
-      )
-    )
+    const answersOf = ({ sets }: NameView): number =>
+      sets!.list.reduce((sum, { count }) => sum + count, 0);
+    if (!views.some((view) => answersOf(view) > MIN_SAME_ANSWERS))
       return unknown('no name was resolved often enough to compare its addresses');
     const all = views.flatMap((view) => disagreement(view, observed) ?? []);
     const own = all.filter(({ view }) => isOwnName(view, observed));
@@ -52,14 +50,12 @@ export const addressesDiffer: FindingKind = {
     for (const name of names) claims.names.add(name);
     const { sets, isByServer, lastedMs, view } = first;
     const odd = oddServers(found);
+    const texts = sets.map((each) => textOf(each, isByServer));
     return {
       severity: isOwn ? 'critical' : 'warning',
       confidence: isByServer ? 0.93 : 0.82,
       seen: [
-        `${view.name} ${typeName(view.type)}: ${listed(
-          sets.map((each) => textOf(each, isByServer)),
-          6,
-        )}`,
+        `${view.name} ${typeName(view.type)}: ${listed(texts, 6)}`,
         `Both answers were returned for ${took(lastedMs)}, longer than their TTL of ${Math.max(...sets.map(({ ttl }) => ttl))} s allows a cache to keep them.`,
         odd.length > 0 &&
           `${listed(odd)} ${odd.length === 1 ? 'differs' : 'differ'} from the other servers, which agree with each other.`,
@@ -120,12 +116,11 @@ function disagreement(view: NameView, observed: Observations): Disagreement | nu
   // Several servers are behind the one address that is queried, and the capture does not show them.
   const all = list.filter(({ count }) => count >= MIN_SAME_ANSWERS);
   if (!isOwn || new Set(list.map(({ server }) => server)).size > 1 || all.length < 2) return null;
-  const [one, other] = sorted(all) as [AnswerSet, AnswerSet];
+  const sets = sorted(all);
+  const [one, other] = sets as [AnswerSet, AnswerSet];
   const least = isDisjoint(one, other) ? MIN_RETURNS : MIN_RETURNS_IN_PART;
-  const lastedMs = overlapOf(one, other);
-  if (Math.min(one.returned, other.returned) < least) return null;
-  if (lastedMs <= 1000 * Math.max(one.ttl, other.ttl) + TTL_ROUNDED_MS) return null;
-  return { view, sets: sorted(all), lastedMs, isByServer: false };
+  if (Math.min(one.returned, other.returned) < least || !outlastsTtl(one, other)) return null;
+  return { view, sets, lastedMs: overlapOf(one, other), isByServer: false };
 }
 
 /** The set that a server nearly always returns. Empty if its answers vary. */
@@ -143,12 +138,17 @@ function isBeside(
 ): boolean {
   if (one.hash === other.hash) return false;
   if (one.asked !== other.asked && !serveTheSame(observed, one.server, other.server)) return false;
-  if (overlapOf(one, other) <= 1000 * Math.max(one.ttl, other.ttl) + TTL_ROUNDED_MS) return false;
+  if (!outlastsTtl(one, other)) return false;
   return isOwn || (Math.min(one.renewed, other.renewed) >= MIN_RENEWALS && isDisjoint(one, other));
 }
 
 function overlapOf(one: AnswerSet, other: AnswerSet): number {
   return Math.min(one.lastMs, other.lastMs) - Math.max(one.firstMs, other.firstMs);
+}
+
+/** True if both were returned for longer than a cache may keep one. */
+function outlastsTtl(one: AnswerSet, other: AnswerSet): boolean {
+  return overlapOf(one, other) > 1000 * Math.max(one.ttl, other.ttl) + TTL_ROUNDED_MS;
 }
 
 /** True if the two have no known address in common. */

@@ -445,9 +445,7 @@ function differenceText(
   return `For ${listed(names)}, ${listed(having)} ${having.length === 1 ? 'has' : 'have'} ${names.length === 1 ? 'it' : 'them'}, but ${listed(lacking)} ${lacking.length === 1 ? 'answers' : 'answer'} NXDOMAIN during the same minutes.`;
 }
 
-/**
- * The minority's replies, if some servers have the name and others deny it.
- */
+/** The minority's replies, if some servers have the name and others deny it. */
 function differing(replies: readonly ServerReply[]): readonly ServerReply[] {
   const byName = Map.groupBy(replies, ({ name }) => name);
   return [...byName.values()].flatMap((same) => {

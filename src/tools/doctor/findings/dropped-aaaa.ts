@@ -1,6 +1,4 @@
-/**
- * Queries for IPv6 addresses that get no reply, while those for the names' IPv4 addresses do.
- */
+/** Queries for IPv6 addresses that get no reply, while those for the names' IPv4 addresses do. */
 import { oddFamilies } from '../cluster/families.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
