@@ -9,7 +9,6 @@ import { listed } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
-/** The search domain of a cluster’s Services begins so. */
 const SERVICES = 'svc.';
 
 /** The root denies cluster names that a forwarder sent upstream because it has no zone for the cluster. */

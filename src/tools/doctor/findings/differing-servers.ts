@@ -52,7 +52,6 @@ interface ServerDifference {
 
 type Text = Pick<Finding, 'code' | 'title' | 'why' | 'fix' | 'disproved'>;
 
-/** Texts for DNS pods that disagree. */
 const ofReplicas: Text = {
   code: 'ND8001',
   title: 'The cluster’s DNS pods give different answers to the same query',
@@ -65,7 +64,6 @@ const ofReplicas: Text = {
   disproved: 'all replicas give the same answer a minute later (then the name was new)',
 };
 
-/** Texts for upstreams that disagree. */
 const ofUpstreams: Text = {
   code: 'ND4005',
   title: 'Upstream servers that queries alternate between do not have the same names',

@@ -14,7 +14,6 @@ import { listed } from '../texts.ts';
 import { MAX_LISTED_CONTACTS, MIN_OTHER_CONNECTIONS } from '../thresholds/transport.ts';
 import { excluded, unknown, type FindingKind, type FoundCause } from './finding.ts';
 
-/** The reason that connections fail. */
 type Cause = Pick<FoundCause, 'why' | 'fix'> & Partial<Pick<FoundCause, 'title' | 'seen'>>;
 
 export const failedConnections: FindingKind = {

@@ -83,7 +83,6 @@ export function unknown(reason: string): Verdict {
   return { not: 'unknown', reason };
 }
 
-/** The finding of this kind. */
 export function findingOf({ code, title }: FindingKind, found: FoundCause): Finding {
   return {
     ...{ code, exchanges: [], ...found },

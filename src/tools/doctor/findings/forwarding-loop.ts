@@ -202,7 +202,6 @@ function circleOf(observed: Observations, start: string): readonly string[] | nu
   return null;
 }
 
-/** Servers that the server queries. */
 function askedFrom(observed: Observations, address: string): readonly string[] {
   const behind = observed.backends.list.filter(({ clients }) => clients.has(address));
   const asked = [

@@ -106,7 +106,6 @@ function writtenIn({ names }: Observations, searched: readonly string[]): readon
   );
 }
 
-/** The servers that find names in a domain. */
 function serversWith(domain: string, { names }: Observations): ReadonlySet<string> {
   return serversOfNames(
     names.list.filter(({ name }) => isBelow(name, domain)),

@@ -13,7 +13,6 @@ import { MIN_CASES, RARE_SHARE } from '../thresholds/evidence.ts';
 import { MANY_LINES, MANY_LINES_A_MINUTE } from '../thresholds/lateness.ts';
 import { LOST_CONNECTIONS } from '../thresholds/transport.ts';
 
-/** The meaning of a cause, and its fix. */
 interface CauseText extends Pick<FindingKind, 'code' | 'title' | 'name'> {
   readonly causes: readonly LoggedCause[];
   /** The highest severity, critical if omitted. For failed queries, the severity depends on their number. */
@@ -336,7 +335,6 @@ const texts: readonly CauseText[] = [
 /** These codes are about failed queries. The others are about the server. */
 const OF_QUERIES = /^ND(?:4\d{3}|7005)$/;
 
-/** A rule for each cause. */
 export const loggedTroubles: readonly FindingKind[] = texts.map((text) => ({
   ...text,
   inCapture: (observed) => {
