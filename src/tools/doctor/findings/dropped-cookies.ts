@@ -1,7 +1,6 @@
 /** Queries with an EDNS cookie that get no reply, while other queries with EDNS are answered. */
 import { takeSilence } from '../observe/consequences.ts';
 import { lossRate } from '../observe/outcomes.ts';
-import type { ServerView } from '../observe/server-view.ts';
 import { listed, share } from '../texts.ts';
 import { SPARED_SHARE } from '../thresholds/evidence.ts';
 import { EDNS_LOST, MIN_EDNS_QUERIES } from '../thresholds/transport.ts';
@@ -19,17 +18,15 @@ export const droppedCookies: FindingKind = {
     );
     if (both.length === 0)
       return unknown('no server got queries with EDNS both with and without cookies');
-    for (const server of both.filter(dropsCookies)) {
-      const { address, cookies, cookieless } = server;
+    for (const { address, cookies, cookieless, cookieClients, cookielessClients } of both) {
+      if (lossRate(cookies) < EDNS_LOST || lossRate(cookieless) > SPARED_SHARE) continue;
       const losses = claims
         .openTo(address)
         .filter(({ cookie, protocol }) => cookie && protocol === 'udp');
       if (losses.length < MIN_EDNS_QUERIES) continue;
-      const same = [...server.cookieClients].filter((client) =>
-        server.cookielessClients.has(client),
-      );
+      const same = [...cookieClients].filter((client) => cookielessClients.has(client));
       takeSilence(observed, claims, losses);
-      const senders = listed([...server.cookieClients]);
+      const senders = listed([...cookieClients]);
       return {
         subject: address,
         severity: 'critical',
@@ -38,7 +35,7 @@ export const droppedCookies: FindingKind = {
           `Of queries with a cookie (EDNS option 10) from ${senders} to ${address}, ${share(cookies.lost, cookies.asked)} got no reply. Of queries with EDNS but without a cookie, ${share(cookieless.lost, cookieless.asked)} got none.`,
           same.length > 0
             ? `${listed(same)} sent both kinds, so neither the client nor its path is at fault.`
-            : `No client sent both kinds. Queries without cookies came from ${listed([...server.cookielessClients])}.`,
+            : `No client sent both kinds. Queries without cookies came from ${listed([...cookielessClients])}.`,
         ],
         why: `Either a firewall or another device that inspects DNS drops queries with an EDNS option that it does not know, or ${address} itself does. The COOKIE option (RFC 7873) protects against forged replies. BIND and c-ares send it by default, while Unbound and CoreDNS do not, so only some servers are affected.`,
         fix: [
@@ -53,7 +50,3 @@ export const droppedCookies: FindingKind = {
     return excluded('queries with EDNS cookies are answered like those without');
   },
 };
-
-function dropsCookies({ cookies, cookieless }: ServerView): boolean {
-  return lossRate(cookies) >= EDNS_LOST && lossRate(cookieless) <= SPARED_SHARE;
-}

@@ -30,11 +30,11 @@ export const droppedName: FindingKind = {
     // If a server does not answer its clients because it waits for another one, that one is the cause.
     const [found] = dead.toSorted((one, other) => other.losses.length - one.losses.length);
     if (found === undefined)
-      return claims.open.length === 0
-        ? excluded('every query was answered, or another finding explains the losses')
-        : excluded(
-            'the names that get no reply are answered on other sockets, or are queried too rarely to tell',
-          );
+      return excluded(
+        claims.open.length === 0
+          ? 'every query was answered, or another finding explains the losses'
+          : 'the names that get no reply are answered on other sockets, or are queried too rarely to tell',
+      );
     const { server, losses, names, answered } = found;
     // A top-level domain is too general to name.
     const suffix = found.suffix.split('.').length > 2 ? found.suffix : '';

@@ -25,12 +25,8 @@ export const filledLimit: FindingKind = {
     const names = keysOf(refused, ({ name }) => name);
     const others = names.filter((name) => !isBelow(name, `${zone}.`));
     const programAddresses = new Set(programs(observed).map(({ address }) => address));
-    const busiest = busiestOf(
-      tally(
-        losses.filter(({ client }) => programAddresses.has(client.address)),
-        ({ client }) => client.address,
-      ),
-    );
+    const theirs = losses.filter(({ client }) => programAddresses.has(client.address));
+    const busiest = busiestOf(tally(theirs, ({ client }) => client.address));
     const top = busiest !== null && busiest.share >= MOST ? busiest : null;
     takeSilence(observed, claims, losses);
     for (const name of names) claims.names.add(name);

@@ -16,10 +16,10 @@ export const foreignResolver: FindingKind = {
   inCapture(observed, claims) {
     const { names, domains, replyFaults, clients, backends } = observed;
     const { found: knowing } = askedForCluster(observed);
-    const ofRoot = replyFaults.rootDenials.list.filter(({ name, server }) => {
-      const isOpen = domains.isOfCluster(name) && !claims.names.has(name);
-      return isOpen && !knowing.has(server);
-    });
+    const ofRoot = replyFaults.rootDenials.list.filter(
+      ({ name, server }) =>
+        domains.isOfCluster(name) && !claims.names.has(name) && !knowing.has(server),
+    );
     const ofPublic = ofRoot.length > 0 ? [] : deniedOutside(observed, knowing);
     const denials =
       ofRoot.length > 0 ? ofRoot : ofPublic.length > 0 ? ofPublic : deniedWithoutPath(observed);

@@ -226,16 +226,12 @@ const tooLongByUdp = `Something in transit treats UDP replies of more than ${UDP
  */
 function largeOnes(observed: Observations, { open }: Claims): readonly SeenExchange[] {
   const { names } = observed;
-  const isLarge = ({ type, name }: SeenExchange): boolean =>
-    needsFragments(names.get(name, type)?.longest ?? 0);
-  const lost = open.filter(
-    (loss) => needsFragments(bytesOf(loss)) || (loss.udpSize > UNFRAGMENTED_BYTES && isLarge(loss)),
-  );
+  // Zero if the client does not allow large replies.
+  const sizeOf = ({ type, name, udpSize }: SeenExchange): number =>
+    udpSize > UNFRAGMENTED_BYTES ? (names.get(name, type)?.longest ?? 0) : 0;
+  const lost = open.filter((loss) => needsFragments(Math.max(bytesOf(loss), sizeOf(loss))));
   // A reply that is lost before it is seen has no size.
-  const comparable = open.filter(
-    ({ type, name, udpSize }) =>
-      udpSize > UNFRAGMENTED_BYTES && (names.get(name, type)?.longest ?? 0) > 0,
-  );
+  const comparable = open.filter((loss) => sizeOf(loss) > 0);
   if (lost.length < MIN_CASES || lost.length < MOST * comparable.length) return [];
   const all = queriesFor(names.list);
   const large = queriesFor(names.list.filter(({ longest }) => needsFragments(longest)));
