@@ -17,7 +17,6 @@ export interface MessageHead {
   /** 32 bits. */
   nameHash: number;
   type: number;
-  class: number;
   /**
    * The UDP size in the OPT, in bytes. It is 0 if no OPT was seen, and 512, the minimum, if a truncated query's header
    * counts one.
@@ -54,7 +53,6 @@ export class HeadReader {
       name: '',
       nameHash: 0,
       type: TYPE_CUT,
-      class: 0,
     },
     ...{ udpSize: 0, cookie: false, capitals: false },
   };
@@ -74,7 +72,6 @@ export class HeadReader {
     head.name = '';
     head.nameHash = 0;
     head.type = TYPE_CUT;
-    head.class = 0;
     head.udpSize = 0;
     head.cookie = false;
     head.capitals = false;
@@ -88,7 +85,6 @@ export class HeadReader {
     const at = this.#name(bytes, start + HEADER.SIZE, end);
     if (at < 0 || at + 4 > end) return false;
     head.type = (bytes[at]! << 8) | bytes[at + 1]!;
-    head.class = (bytes[at + 2]! << 8) | bytes[at + 3]!;
     const others = (head.answers << 16) | (bytes[start + 8]! << 8) | bytes[start + 9]!;
     const additional = (bytes[start + 10]! << 8) | bytes[start + 11]!;
     if ((head.flags & FLAG.QR) === 0 && others === 0 && additional > 0)

@@ -83,14 +83,13 @@ export interface ExchangeEvents {
 
 export interface PairingCounts {
   queries: number;
-  replies: number;
   /** Packets that were captured more than once. */
   copies: number;
   unasked: number;
 }
 
 export class Pairing {
-  readonly counts: PairingCounts = { queries: 0, replies: 0, copies: 0, unasked: 0 };
+  readonly counts: PairingCounts = { queries: 0, copies: 0, unasked: 0 };
   readonly #events: ExchangeEvents;
   readonly #remarks: Remarks;
   readonly #most: number;
@@ -159,7 +158,7 @@ export class Pairing {
   takeElsewhere(message: PassingMessage): void {
     const { bytes, start, end } = message;
     if (this.#waiting.size === 0 || !this.#reader.read(bytes, start, end)) return;
-    if (this.#stray(message, this.#reader.head)) this.counts.replies++;
+    this.#stray(message, this.#reader.head);
   }
 
   /** Ends the capture. Unanswered queries count as lost, except for those from the last seconds. */
@@ -256,7 +255,6 @@ export class Pairing {
   #takeEarly(key: string, reply: PassingMessage, sentMs: number): void {
     this.#early.delete(key);
     if (reply.timeMs < sentMs || !this.#reader.read(reply.bytes, reply.start, reply.end)) return;
-    this.counts.replies--;
     this.counts.unasked--;
     this.#reply(reply, this.#reader.head);
   }
@@ -304,7 +302,6 @@ export class Pairing {
   }
 
   #reply(message: PassingMessage, head: MessageHead): void {
-    this.counts.replies++;
     const key = this.#keyOf(message, head.id, true);
     const waiting = this.#waiting.get(key);
     const { timeMs } = message;

@@ -26,10 +26,6 @@ export class SearchDomains {
   /** With a leading dot. */
   readonly #clusters = new Set(['.cluster.local.']);
 
-  has(domain: string): boolean {
-    return this.#known.has(domain);
-  }
-
   get all(): ReadonlySet<string> {
     return this.#known;
   }

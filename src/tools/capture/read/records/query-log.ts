@@ -19,7 +19,6 @@ export interface LoggedFailure {
   /** The upstream's address and port. Empty if the line does not have them. */
   readonly upstream: string;
   readonly text: string;
-  readonly line: number;
   /** Milliseconds since 1970, or null if the log has no times. */
   readonly timeMs: number | null;
   /** The pod that wrote the line, or empty if unknown. */
@@ -133,7 +132,7 @@ export class QueryLogReader {
     this.#takeAsLog();
     const [, name = '', type = '', text = ''] = failure;
     const upstream = UPSTREAM.exec(text)?.[1] ?? '';
-    this.#events.failure({ name, type, upstream, text, line: this.#line, timeMs, pod });
+    this.#events.failure({ name, type, upstream, text, timeMs, pod });
   }
 
   #other(read: LogLine, line: string): void {
@@ -205,7 +204,7 @@ export class QueryLogReader {
     if (line === null) return false;
     if (!('kind' in line)) {
       const { name, type, text } = line;
-      this.#events.failure({ name, type, upstream: '', text, line: this.#line, timeMs, pod });
+      this.#events.failure({ name, type, upstream: '', text, timeMs, pod });
       return true;
     }
     const number = typeNumber(line.type);
