@@ -7,7 +7,7 @@ import { printAddress } from '../../../server/base/ip.ts';
 import { FLAG, TYPE } from '../../../server/wire/iana.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { type SeenExchange, finalServer } from '../../capture/pair/seen-exchange.ts';
 
 /** The most sets stored for one name; a name with more changes constantly. */
 const SETS_MAX = 24;
@@ -65,10 +65,10 @@ export class AnswerSets {
   }
 
   add(exchange: SeenExchange): void {
-    const { reply, replyFlags, server: asked, hops, sentMs, repliedMs } = exchange;
+    const { reply, replyFlags, server: asked, sentMs, repliedMs } = exchange;
     if (reply === null || (replyFlags & FLAG.TC) !== 0) return;
     if (reply.length < exchange.replyBytes || !readAddresses(reply, exchange.type)) return;
-    const server = hops.at(-1)?.server.address ?? asked.address;
+    const server = finalServer(exchange).address;
     const atMs = repliedMs ?? sentMs;
     let set = this.list.find(
       (each) => each.hash === read.hash && each.server === server && each.asked === asked.address,

@@ -7,12 +7,13 @@ import { printData } from '../../../server/wire/print.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
 import {
+  type SeenExchange,
+  UDP_BYTES,
   answerRecords,
   bytesOf,
+  finalServer,
   isLost,
   latencyOf,
-  UDP_BYTES,
-  type SeenExchange,
 } from '../../capture/pair/seen-exchange.ts';
 import { AnswerSets } from './answer-sets.ts';
 import { NumberRows } from './number-rows.ts';
@@ -315,7 +316,7 @@ export class NameView {
     names.setCount(row, PORT, client.port);
     if (client.address !== this.#client) this.#otherClient = this.#client;
     this.#client = client.address;
-    const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
+    const server = finalServer(exchange).address;
     const ttl =
       exchange.rcode === RCODE.NXDOMAIN && !isLost(exchange) ? negativeTtlOf(exchange.reply!) : -1;
     this.#countServer(server, outcome, exchange, ttl);

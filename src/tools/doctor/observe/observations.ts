@@ -16,6 +16,7 @@ import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { isCut } from '../../capture/pair/message-head.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
 import {
+  finalServer,
   isLost,
   latencyOf,
   type SeenExchange,
@@ -227,11 +228,10 @@ export class Observations extends PathObservations {
     if (exchange.ending === 'open') {
       this.unfinished++;
       this.endMs = Math.max(this.endMs, exchange.sentMs);
-      const { client, server, hops } = exchange;
+      const { client, server } = exchange;
       this.servers.get(server.address)?.awaits(exchange);
-      const behind = hops.at(-1)?.server.address;
-      if (behind !== undefined && behind !== server.address)
-        this.backends.get(behind)?.awaits(exchange);
+      const last = finalServer(exchange).address;
+      if (last !== server.address) this.backends.get(last)?.awaits(exchange);
       addPort(this.clients.get(client.address)?.servers.get(server.address), client.port);
       return;
     }
@@ -253,15 +253,13 @@ export class Observations extends PathObservations {
     view?.add(exchange, isOwn);
     // A server that is not among the first servers is not among the first few of them.
     if (view !== null) this.replays.at(server.address, newReplay)?.add(exchange);
-    this.equalQuestions
-      .at(exchange.hops.at(-1)?.server.address ?? server.address, newQuestions)
-      ?.add(exchange);
+    const last = finalServer(exchange).address;
+    this.equalQuestions.at(last, newQuestions)?.add(exchange);
     this.lines.at(server.address, newLine)?.add(exchange);
-    const behind = exchange.hops.at(-1)?.server.address;
-    if (behind !== undefined && behind !== server.address) {
-      this.backends.at(behind, newServer)?.add(exchange, isOwn);
+    if (last !== server.address) {
+      this.backends.at(last, newServer)?.add(exchange, isOwn);
       // Queries wait at the server that works, and not at the address that it shares with others.
-      this.lines.at(behind, newLine)?.add(exchange);
+      this.lines.at(last, newLine)?.add(exchange);
     }
     this.#client(exchange, isReverse);
     this.pathTimes.exchange(exchange);
@@ -278,7 +276,7 @@ export class Observations extends PathObservations {
     if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
     if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events) {
       const { client, repliedMs } = exchange;
-      this.slow.push({ sentMs, client, repliedMs: repliedMs!, server: behind ?? server.address });
+      this.slow.push({ sentMs, client, repliedMs: repliedMs!, server: last });
     }
     if (isFailure(exchange) && this.failed.length < MOST.events) {
       const { repliedMs, client, rcode } = exchange;
@@ -296,8 +294,7 @@ export class Observations extends PathObservations {
     this.givenUp.add(exchange);
     this.askedAgain.add(exchange);
     if (exchange.damagedQuery === true && !isLost(exchange)) {
-      const at = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
-      const answered = this.answeredDamaged.at(at, () => ({ count: 0 }));
+      const answered = this.answeredDamaged.at(last, () => ({ count: 0 }));
       if (answered !== null) answered.count++;
     }
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
@@ -337,9 +334,7 @@ export class Observations extends PathObservations {
     if (isQuick && !isUnanswered(exchanges)) return;
     this.slowLookups++;
     if (isQuick) this.silentLookups++;
-    if (this.slowCut.length >= MOST.lookups) return;
-    for (const each of exchanges) this.#kept.keep(each);
-    this.slowCut.push(lookup);
+    this.#keepLookup(lookup, this.slowCut, MOST.lookups);
   }
 
   #whole(lookup: SeenLookup, client: ClientView | undefined): void {
@@ -371,22 +366,20 @@ export class Observations extends PathObservations {
       last !== undefined &&
       !candidates[0]!.startsWith(last) &&
       !this.domains.isOfCluster(last);
-    if (isMade && this.searched.length < MOST.searched) {
-      for (const each of exchanges) this.#kept.keep(each);
-      this.searched.push(lookup);
-    }
+    if (isMade) this.#keepLookup(lookup, this.searched, MOST.searched);
     if (!slow && !wrong && found) {
-      if (endMs - startMs < LATE_MS || this.late.length >= MOST.searched) return;
-      for (const each of exchanges) this.#kept.keep(each);
-      this.late.push(lookup);
+      if (endMs - startMs >= LATE_MS) this.#keepLookup(lookup, this.late, MOST.searched);
       return;
     }
-    if (this.affected.length >= MOST.lookups) {
-      if (slow || wrong) this.#lookupsLeftOut++;
-      return;
-    }
-    for (const each of exchanges) this.#kept.keep(each);
-    this.affected.push(lookup);
+    const isKept = this.#keepLookup(lookup, this.affected, MOST.lookups);
+    if (!isKept && (slow || wrong)) this.#lookupsLeftOut++;
+  }
+
+  #keepLookup(lookup: SeenLookup, list: SeenLookup[], most: number): boolean {
+    if (list.length >= most) return false;
+    for (const each of lookup.exchanges) this.#kept.keep(each);
+    list.push(lookup);
+    return true;
   }
 
   failure(failure: LoggedFailure): void {

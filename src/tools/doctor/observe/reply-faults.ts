@@ -5,7 +5,7 @@
 import { EDE, RCODE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import { goRepeatMs } from '../../capture/pair/go-repeat.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { type SeenExchange, finalServer } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { Delegations } from './delegations.ts';
 import { replyShape, zoneIn, type ReplyFault, type ReplyShape } from './reply-shape.ts';
@@ -150,7 +150,7 @@ export class ReplyFaults {
     into.count++;
     into.firstMs = Math.min(into.firstMs, exchange.sentMs);
     into.lastMs = Math.max(into.lastMs, exchange.sentMs);
-    increment(into.servers, (exchange.hops.at(-1)?.server ?? exchange.server).address);
+    increment(into.servers, finalServer(exchange).address);
     increment(into.clients, exchange.client.address);
     countName(into.names, exchange, target);
     if (into.samples.length >= SAMPLES_MAX) return;

@@ -3,7 +3,7 @@ import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { readable } from '../../../server/wire/reader.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { type SeenExchange, finalServer } from '../../capture/pair/seen-exchange.ts';
 import { RRSIG } from '../thresholds/errors.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { isIterative } from './delegations.ts';
@@ -46,12 +46,12 @@ export class SeenSignatures {
   add(exchange: SeenExchange): void {
     this.unchecked.add(exchange);
     this.unsigned.add(exchange);
-    const { replyFlags, rcode, answers, reply, udpSize, server, name, hops } = exchange;
+    const { replyFlags, rcode, answers, reply, udpSize, server, name } = exchange;
     if (reply === null || rcode !== RCODE.NOERROR || answers === 0) return;
     if ((replyFlags & FLAG.AD) !== 0) {
       const servers = this.validated.at(name, () => ({ name, servers: new Set() }))?.servers;
       if (servers !== undefined && servers.size < SAMPLES_MAX)
-        servers.add((hops.at(-1)?.server ?? server).address);
+        servers.add(finalServer(exchange).address);
     }
     if (udpSize === 0) return;
     // Resolvers query the zone's own servers without RD.

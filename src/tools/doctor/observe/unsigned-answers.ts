@@ -5,7 +5,7 @@
 import { FLAG, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { Records } from '../../../server/wire/records.ts';
 import { SECTION } from '../../../server/wire/writer.ts';
-import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { type SeenExchange, finalServer, isLost } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { parentOf } from './domain-of-name.ts';
 
@@ -40,7 +40,7 @@ export class UnsignedAnswers {
     const { name, type, rcode, reply, replyFlags, udpSize } = exchange;
     if (udpSize === 0 || isLost(exchange) || reply === null || rcode !== RCODE.NOERROR) return;
     if ((replyFlags & FLAG.TC) !== 0 || reply.length < exchange.replyBytes) return;
-    const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
+    const server = finalServer(exchange).address;
     if (type === TYPE.DS) {
       if (!hasAnswer(reply, TYPE.DS)) return;
       const zone = this.zones.at(name, () => ({ zone: name, servers: new Set() }));

@@ -4,7 +4,7 @@
  */
 import { readUint32 } from '../../../server/base/big-endian.ts';
 import { isBelow } from '../../../server/wire/within-zone.ts';
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { type SeenExchange, finalServer } from '../../capture/pair/seen-exchange.ts';
 import { zoneIn, type ReplyShape } from './reply-shape.ts';
 
 const ZONES_MAX = 500;
@@ -32,8 +32,8 @@ export class ZoneCopies {
   readonly #last = new Map<string, ZoneCopy>();
 
   add(exchange: SeenExchange, shape: ReplyShape): void {
-    const { name, reply, hops, server: asked, sentMs, repliedMs } = exchange;
-    const server = hops.at(-1)?.server.address ?? asked.address;
+    const { name, reply, sentMs, repliedMs } = exchange;
+    const server = finalServer(exchange).address;
     const serial = readUint32(reply!, shape.soaEnd - NUMBERS_BYTES);
     const last = this.#last.get(server);
     const atMs = repliedMs ?? sentMs;
