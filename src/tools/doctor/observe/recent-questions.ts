@@ -16,7 +16,8 @@ export interface RecentQuestion {
   place: number;
   /** True if the query for the other address family was answered at the same time. */
   isPaired: boolean;
-  /** The same name with another type. A list of these would take more memory than they do. */
+  /** The same name with other types: the next newer and the next older one. A list of these would take more memory. */
+  newer: RecentQuestion | null;
   other: RecentQuestion | null;
   /** Those of the same client. */
   readonly of: AskedQuestions;
@@ -55,7 +56,16 @@ export class RecentQuestions {
     let known = ofType(newest, exchange.type);
     if (known === null) {
       if (countTypes(newest) >= TYPES_MAX) return;
-      known = { exchange, run, place: -1, isPaired: false, other: newest, of: questions };
+      known = {
+        exchange,
+        run,
+        place: -1,
+        isPaired: false,
+        newer: null,
+        other: newest,
+        of: questions,
+      };
+      if (newest !== null) newest.newer = known;
       questions.set(exchange.name, known);
     }
     known.exchange = exchange;
@@ -112,15 +122,9 @@ function countTypes(newest: RecentQuestion | null): number {
   return types;
 }
 
-function drop(last: RecentQuestion): void {
-  const { name } = last.exchange;
-  const newest = last.of.get(name)!;
-  if (newest === last) {
-    if (last.other === null) last.of.delete(name);
-    else last.of.set(name, last.other);
-    return;
-  }
-  let before = newest;
-  while (before.other !== last) before = before.other!;
-  before.other = last.other;
+function drop({ of, newer, other, exchange: { name } }: RecentQuestion): void {
+  if (other !== null) other.newer = newer;
+  if (newer !== null) newer.other = other;
+  else if (other !== null) of.set(name, other);
+  else of.delete(name);
 }
