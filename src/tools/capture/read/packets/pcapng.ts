@@ -84,9 +84,11 @@ export class PcapngReader extends PacketFileReader {
     this.records++;
     if (type === BLOCK.SECTION) this.#interfaces = [];
     else if (type === BLOCK.INTERFACE && end >= at + 16) this.#interface(at + 8, end);
-    else if (type === BLOCK.PACKET && end >= at + 28) this.#packet(at, end);
+    else if (type === BLOCK.PACKET && end >= at + 28)
+      this.#packet(at, end, this.#interfaces[view.getUint32(at + 8, little)]);
     else if (type === BLOCK.SIMPLE && end >= at + 12) this.#simple(at, end);
-    else if (type === BLOCK.OLD && end >= at + 28) this.#old(at, end);
+    else if (type === BLOCK.OLD && end >= at + 28)
+      this.#packet(at, end, this.#interfaces[view.getUint16(at + 8, little)]);
     else if (type === BLOCK.STATISTICS && end >= at + 20) this.#statistics(at + 20, end);
     return true;
   }
@@ -122,24 +124,17 @@ export class PcapngReader extends PacketFileReader {
     this.#interfaces.push({ link, snap, unit, offsetMs, port: this.#ports++ });
   }
 
-  #packet(at: number, end: number): void {
+  /** @param from the packet's interface */
+  #packet(at: number, end: number, from: Interface | undefined): void {
     const { view } = this.queue;
-    const little = this.little;
-    const length = view.getUint32(at + 20, little);
-    const from = this.#interfaces[view.getUint32(at + 8, little)];
+    const { little } = this;
     this.frame.wireLength = view.getUint32(at + 24, little);
-    this.#time(from, view.getUint32(at + 12, little), view.getUint32(at + 16, little));
-    this.#give(from, at + 28, length, end);
-  }
-
-  #old(at: number, end: number): void {
-    const { view } = this.queue;
-    const little = this.little;
-    const length = view.getUint32(at + 20, little);
-    const from = this.#interfaces[view.getUint16(at + 8, little)];
-    this.frame.wireLength = view.getUint32(at + 24, little);
-    this.#time(from, view.getUint32(at + 12, little), view.getUint32(at + 16, little));
-    this.#give(from, at + 28, length, end);
+    if (from !== undefined) {
+      const units =
+        view.getUint32(at + 12, little) * 0x1_0000_0000 + view.getUint32(at + 16, little);
+      this.frame.timeMs = units * from.unit + from.offsetMs;
+    }
+    this.#give(from, at + 28, view.getUint32(at + 20, little), end);
   }
 
   #simple(at: number, end: number): void {
@@ -164,11 +159,6 @@ export class PcapngReader extends PacketFileReader {
 
   get #next(): number {
     return this.frame.number + 1;
-  }
-
-  #time(from: Interface | undefined, high: number, low: number): void {
-    if (from === undefined) return;
-    this.frame.timeMs = (high * 0x1_0000_0000 + low) * from.unit + from.offsetMs;
   }
 
   #give(from: Interface | undefined, start: number, length: number, end: number): void {
