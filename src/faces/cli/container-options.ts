@@ -1,7 +1,7 @@
 /** Options for commands that run another command in one of the cluster's containers. */
 import { nearest } from '../../server/base/problem.ts';
 import { secureRandom } from '../../server/base/random.ts';
-import type { EphemeralContainer } from '../../server/kube/pods/ephemeral-container.ts';
+import type { EphemeralContainer } from '../../tools/pods/ephemeral-container.ts';
 import { clusterOptions, type ClusterTable } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { one, type One } from './option.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../../tools/capture/filter.ts';
 import { parseTerm } from '../../../tools/capture/filter-line.ts';
 import { namesCluster, ownerOptions } from '../cluster-options.ts';
-import { liveFilterWords } from '../live/live-filters.ts';
+import { liveFilterWords } from '../live-filters.ts';
 import { liveSourceOptions, namespaceOf } from '../live-source-options.ts';
 import {
   group,

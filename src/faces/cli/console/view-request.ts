@@ -4,7 +4,7 @@ import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
 import type { MapQuery } from '../../../tools/watch/map-shape.ts';
 import type { ReloadsQuery } from '../../../tools/watch/reload-shape.ts';
 import { sortKeys, viewNames, type ViewName, type ViewQuery } from '../../../tools/watch/view.ts';
-import { whyUseless } from '../live/live-filters.ts';
+import { whyUseless } from '../live-filters.ts';
 import { usage } from '../option-values.ts';
 
 /** Limit of rows in a reply. */

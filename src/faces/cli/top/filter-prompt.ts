@@ -2,7 +2,7 @@
 import { Problem } from '../../../server/base/problem.ts';
 import type { GivenFilter } from '../../../tools/capture/filter.ts';
 import { parseFilterLine } from '../../../tools/capture/filter-line.ts';
-import { liveFilterWords, whyUseless } from '../live/live-filters.ts';
+import { liveFilterWords, whyUseless } from '../live-filters.ts';
 import type { KeyPress } from '../screen/key-input.ts';
 
 /** Maximum line length, characters. */

@@ -1,5 +1,5 @@
 /** The live view's help page, opened with `?`. */
-import { liveFilterWords } from '../live/live-filters.ts';
+import { liveFilterWords } from '../live-filters.ts';
 import type { StyledLine } from '../screen/styled-line.ts';
 import { field, heading, paragraph } from './pages/top-page.ts';
 

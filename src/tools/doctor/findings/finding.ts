@@ -45,7 +45,7 @@ export interface Finding {
 /** A text of a finding. Those that are not texts do not apply, and are left out. */
 export type PartialText = string | false | null | undefined;
 
-/** What a kind has found. The kind's code and title are added to it, unless it has its own title. */
+/** The parts of a finding that its kind states. The kind's code and title are added, unless it has its own. */
 export interface FoundCause extends Omit<Finding, 'code' | 'title' | 'seen' | 'fix' | 'exchanges'> {
   readonly code?: string;
   readonly title?: string | undefined;
@@ -56,7 +56,7 @@ export interface FoundCause extends Omit<Finding, 'code' | 'title' | 'seen' | 'f
   readonly exchanges?: readonly SeenExchange[];
 }
 
-/** What was found, or why there is no finding: the cause is ruled out, or the input cannot tell. */
+/** A finding, or the reason that there is none: the cause is ruled out, or the input cannot tell. */
 export type Verdict =
   | FoundCause
   | { readonly not: 'excluded' | 'unknown'; readonly reason: string };

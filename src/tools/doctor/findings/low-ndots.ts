@@ -9,8 +9,8 @@ import { askedForCluster, isForwarder } from '../observe/roles.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MAX_SERVICE_LABELS, MIN_LOOKALIKE_NAMES } from '../thresholds/search.ts';
 
-/** Two labels, the last of which cannot be a top-level domain: that has only letters or begins with `xn--`. */
-const LIKE_SERVICE = /^[^.]+\.(?!xn--)[^.]*[0-9-][^.]*\.?$/;
+/** Labels that cannot be a top-level domain, which has only letters or begins with `xn--`. */
+const NO_TOP_LEVEL = /^(?!xn--).*[0-9-]/;
 /** Top-level domains that private networks use (RFC 6761, RFC 6762, RFC 8375, and common practice). */
 const PRIVATE_TOPS: ReadonlySet<string> = new Set(
   'local localhost localdomain test invalid example internal intranet private lan home corp arpa'.split(
@@ -46,7 +46,7 @@ export const lowNdots: FindingKind = {
     // Full Service names show which namespaces exist.
     const alike = failed.filter(
       ({ name, client }) =>
-        (LIKE_SERVICE.test(name) || rootless.has(withoutFinalDot(name))) &&
+        (isLikeService(name) || rootless.has(withoutFinalDot(name))) &&
         (sure.some((each) => each.client === client) || sure.length === 0),
     );
     const all = [...new Set([...sure, ...alike])];
@@ -132,6 +132,12 @@ function isAskedAsWritten(
 function isOfService(name: string, namespaces: ReadonlySet<string>): boolean {
   const labels = withoutFinalDot(name).split('.');
   return labels.at(-1) === 'svc' || (labels.length === 2 && namespaces.has(labels[1]!));
+}
+
+/** True for a name of two labels whose last one is not a top-level domain. */
+function isLikeService(name: string): boolean {
+  const labels = withoutFinalDot(name).split('.');
+  return labels.length === 2 && NO_TOP_LEVEL.test(labels[1]!);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Addresses that no host on the local network answers for. */
 import type { Observations } from '../observe/observations.ts';
-import type { History, ServerView } from '../observe/server-view.ts';
+import type { ServerHistory, ServerView } from '../observe/server-view.ts';
 import { choices } from '../observe/dead-names.ts';
 import { excluded, unknown, type FindingKind, type FoundCause, type Verdict } from './finding.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -204,7 +204,7 @@ function times(count: number): string {
 
 /** True if (nearly) nothing is answered between the first and the last second with losses. */
 function isAway({ history }: ServerView): boolean {
-  const isLossy = ([, { lost }]: History[number]): boolean => lost > 0;
+  const isLossy = ([, { lost }]: ServerHistory[number]): boolean => lost > 0;
   const within = history.slice(history.findIndex(isLossy) + 1, history.findLastIndex(isLossy) + 1);
   const asked = within.reduce((sum, [, second]) => sum + second.asked, 0);
   return within.reduce((sum, [, second]) => sum + second.lost, 0) >= MOST * asked;

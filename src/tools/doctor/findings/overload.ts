@@ -5,7 +5,7 @@ import { nameOf } from '../cluster/facts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import { flooderOf } from '../observe/flooder.ts';
-import type { History, ServerView } from '../observe/server-view.ts';
+import type { ServerHistory, ServerView } from '../observe/server-view.ts';
 import { latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import {
   excluded,
@@ -63,7 +63,7 @@ export const overload: FindingKind = {
       const { outcomes, history } = server;
       const { lossy, calm } = server.byLoss;
       const quiet = calm.filter(([, { lost, asked }]) => asked > lost && lost === 0);
-      const mean = (list: History): number => {
+      const mean = (list: ServerHistory): number => {
         const asked = list.reduce((sum, [, second]) => sum + second.asked - second.lost, 0);
         return asked === 0
           ? 0

@@ -1,6 +1,6 @@
-/** How a server's losses depend on its load. */
+/** The dependence of a server's losses on its load. */
 import { LOSSY_UPSTREAM } from '../thresholds/transport.ts';
-import type { History, ServerView } from './server-view.ts';
+import type { ServerHistory, ServerView } from './server-view.ts';
 
 /** True if the server lost every query in most seconds with losses, so it stopped at times. */
 export function losesWholeSeconds({ history }: ServerView): boolean {
@@ -17,7 +17,7 @@ interface LossAtLoad {
 
 /** Compares the half of the seconds with fewer queries to the other half. Null if the busy half does not lose far more. */
 export function lossByLoad(
-  history: History,
+  history: ServerHistory,
 ): { readonly calm: LossAtLoad; readonly busy: LossAtLoad } | null {
   const seconds = history.map(([, each]) => each).toSorted((one, other) => one.asked - other.asked);
   if (seconds.length < LOSSY_UPSTREAM.seconds) return null;
@@ -27,7 +27,7 @@ export function lossByLoad(
   return busy.share < LOSSY_UPSTREAM.times * calm.share ? null : { calm, busy };
 }
 
-function lostShare(seconds: readonly History[number][1][]): number {
+function lostShare(seconds: readonly ServerHistory[number][1][]): number {
   const asked = seconds.reduce((sum, each) => sum + each.asked, 0);
   return seconds.reduce((sum, each) => sum + each.lost, 0) / Math.max(1, asked);
 }

@@ -1,7 +1,7 @@
 /** The DNS pods behind one address, told apart by how late they are or how much they lose. */
 import type { Observations } from './observations.ts';
 import { lossRate } from './outcomes.ts';
-import { ServerView, type History } from './server-view.ts';
+import { ServerView, type ServerHistory } from './server-view.ts';
 import { MIN_CASES, MIN_QUERIES } from '../thresholds/evidence.ts';
 import { PODS_APART } from '../thresholds/lateness.ts';
 import { LOSSY_PODS } from '../thresholds/transport.ts';
@@ -78,12 +78,12 @@ function podsOf(
   );
 }
 
-function within(history: History, fromS: number, toS: number): History {
+function within(history: ServerHistory, fromS: number, toS: number): ServerHistory {
   return history.filter(([second]) => second >= fromS && second <= toS);
 }
 
 /** Null: too few replies. */
-function meanOf(seconds: History): number | null {
+function meanOf(seconds: ServerHistory): number | null {
   const replies = seconds.reduce((sum, [, { asked, lost }]) => sum + asked - lost, 0);
   if (replies < MIN_QUERIES) return null;
   return seconds.reduce((sum, [, { latencyMs }]) => sum + latencyMs, 0) / replies;

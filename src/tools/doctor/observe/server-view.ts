@@ -2,7 +2,7 @@
 import { HEADER, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { skipName } from '../../../server/wire/skip.ts';
 import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { BySecond, type History as Counts } from './by-second.ts';
+import { BySecond, type History } from './by-second.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 import type { Rate } from './rates.ts';
 import { MemoryReplies } from './memory-replies.ts';
@@ -48,7 +48,7 @@ export interface Pause {
   readonly toMs: number;
 }
 
-export type History = Counts<Second>;
+export type ServerHistory = History<Second>;
 
 export interface QueryCounts {
   asked: number;
@@ -224,7 +224,7 @@ export class ServerView {
    * Geometric mean of reply times in these seconds, milliseconds: a few very slow replies hardly
    * count.
    */
-  static usualMs(seconds: History): number {
+  static usualMs(seconds: ServerHistory): number {
     const replies = seconds.reduce((sum, [, { asked, lost }]) => sum + asked - lost, 0);
     const sum = seconds.reduce((total, [, { logMs }]) => total + logMs, 0);
     return replies === 0 ? 0 : Math.exp(sum / replies);
@@ -262,14 +262,14 @@ export class ServerView {
    * The seconds in which queries are lost and others answered, and those before the first and after
    * the last of them: the server is not quicker in between.
    */
-  get byLoss(): { readonly lossy: History; readonly calm: History } {
+  get byLoss(): { readonly lossy: ServerHistory; readonly calm: ServerHistory } {
     const lossy = this.history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
     const [from, to] = [lossy[0]?.[0] ?? Infinity, lossy.at(-1)?.[0] ?? -Infinity];
     const calm = this.history.filter(([second]) => second < from || second > to);
     return { lossy, calm };
   }
 
-  get history(): History {
+  get history(): ServerHistory {
     return this.#seconds.history;
   }
 }

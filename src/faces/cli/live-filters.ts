@@ -5,7 +5,7 @@ import {
   ofProcesses,
   type FilterWord,
   type GivenFilter,
-} from '../../../tools/capture/filter.ts';
+} from '../../tools/capture/filter.ts';
 
 /** The filters that can match something. Live views do not look up processes. */
 export const liveFilterWords: readonly FilterWord[] = filterWords.filter(
