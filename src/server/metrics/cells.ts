@@ -24,11 +24,6 @@ export class CellMemory {
     this.#onBlock = onBlock;
   }
 
-  /** Number of blocks, each of `BLOCK_CELLS` cells. */
-  get blocks(): number {
-    return this.#blocks;
-  }
-
   /** Allocates `width` adjacent cells, all zero. */
   allocate(width: number): CellSlot {
     return this.#reuse(width) ?? this.#fresh(width);

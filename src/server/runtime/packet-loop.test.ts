@@ -43,7 +43,8 @@ function node(script: string): Promise<{ stdout: string }> {
  */
 function sendToPeer(socket: UdpSocket, ...lengths: number[]): number {
   const sending = new SendBatch(4096);
-  for (const length of lengths) sending.addToPeer(length);
+  const none = new Uint8Array(0);
+  for (const length of lengths) sending.addTo(length, none, 0, none, 0);
   sending.flush(socket.fd);
   sending.free();
   return sending.errno;

@@ -81,14 +81,6 @@ export class SendBatch {
     }
   }
 
-  addToPeer(length: number): void {
-    const head = this.#add(length);
-    const { words } = this.#heads;
-    this.#heads.setPointer(head + HEAD.NAME, 0);
-    words[head + HEAD.NAME_LENGTH] = 0;
-    words[head + HEAD.CONTROL_LENGTH] = 0;
-  }
-
   #add(length: number): number {
     const i = this.#count++;
     this.#pieces.setPointer(i * PIECE_WORDS, this.#slab.address + this.#at);

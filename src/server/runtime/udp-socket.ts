@@ -108,11 +108,6 @@ export class UdpSocket extends Descriptor {
     return words[MEMINFO.DROPS]!;
   }
 
-  /** Makes the kernel timestamp datagrams, for `lastCameAt`. */
-  noteTimes(): void {
-    this.lastCameAt();
-  }
-
   /**
    * Returns when the last read datagram arrived, in milliseconds since 1970, or 0 if the kernel does not report it. The
    * queue is first in, first out, so datagrams read earlier arrived earlier.

@@ -77,16 +77,8 @@ export class TsigKeys {
       tsigVariables(fields),
     ]);
     if (!areEqual(mac.subarray(0, given), fields.mac)) return refusedBy('BADSIG', BADSIG, fields);
-    const seal = (error: number): ReplySeal =>
-      new ReplySeal({
-        key,
-        algorithm: known,
-        prior: fields.mac,
-        isFirst: true,
-        error,
-        fields,
-        seconds,
-      });
+    const parts = { key, algorithm: known, prior: fields.mac, isFirst: true, fields, seconds };
+    const seal = (error: number): ReplySeal => new ReplySeal({ ...parts, error });
     // If a truncated MAC is shorter than required, it is refused with a reply signed with a full MAC (RFC 8945 section
     // 5.2.4).
     if (given < known.size)
@@ -104,16 +96,8 @@ function malformed(key: string): TsigProof {
 /** Replies to unverifiable queries are unsigned, but carry a TSIG record without a MAC (RFC 8945 section 5.3.2). */
 function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): TsigProof {
   // The record is not signed, so there is no signing time.
-  const seconds = 0;
-  const seal = new ReplySeal({
-    key: null,
-    algorithm: null,
-    prior: none,
-    isFirst: true,
-    error,
-    fields,
-    seconds,
-  });
+  const parts = { key: null, algorithm: null, prior: none, isFirst: true, fields, seconds: 0 };
+  const seal = new ReplySeal({ ...parts, error });
   return { verdict, rcode: RCODE.NOTAUTH, seal, key: printName(fields.key) };
 }
 

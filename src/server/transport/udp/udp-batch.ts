@@ -87,7 +87,8 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
         socket = new UdpSocket(options);
         socket.bind(address, port);
       }
-      socket.noteTimes();
+      // From the first call on, the kernel notes when datagrams arrive.
+      socket.lastCameAt();
       this.#lost = socket.lost;
     } catch (error) {
       socket?.close();
