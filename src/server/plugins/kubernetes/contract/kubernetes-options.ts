@@ -275,28 +275,16 @@ export const syntax: Syntax<
     ['manifests', 'kubeconfig'],
   ],
   check: (options, at): readonly Problem[] => checkZones(options, at),
-  warn(options, at): readonly Problem[] {
-    const warnings: Problem[] = [];
-    if (options.endpoints.length > 1) {
-      const text = `Multiple endpoints have been deprecated, only the first specified endpoint '${options.endpoints[0]}' is used`;
-      warnings.push(pluginRemark('kubernetes', at, text, { code: 'directive-warning' }));
-    }
-    return warnings;
+  warn({ endpoints }, at): readonly Problem[] {
+    if (endpoints.length <= 1) return [];
+    const text = `Multiple endpoints have been deprecated, only the first specified endpoint '${endpoints[0]}' is used`;
+    return [pluginRemark('kubernetes', at, text, { code: 'directive-warning' })];
   },
 });
 
 export type KubernetesOptions = Options<typeof syntax>;
 
-interface ZoneOptions {
-  readonly zones: readonly string[];
-  readonly multicluster: readonly string[] | null;
-  readonly zonal: boolean;
-  readonly noEndpoints: boolean;
-  readonly topology: string | null;
-  readonly topologyZones: readonly unknown[];
-}
-
-function checkZones(options: ZoneOptions, at: Place): Problem[] {
+function checkZones(options: KubernetesOptions, at: Place): Problem[] {
   const problems: Problem[] = [];
   if (primaryZone(options.zones) === null) {
     problems.push(
@@ -320,7 +308,7 @@ function checkZones(options: ZoneOptions, at: Place): Problem[] {
   return [...problems, ...checkTopology(options, at)];
 }
 
-function checkTopology(options: ZoneOptions, at: Place): Problem[] {
+function checkTopology(options: KubernetesOptions, at: Place): Problem[] {
   const { topology, topologyZones, noEndpoints } = options;
   const problem = (text: string, remedy: string): Problem[] => [
     pluginProblem('kubernetes', at, text, { remedy }),

@@ -3,7 +3,7 @@ import type { PodMode } from '../contract/kubernetes-options.ts';
 import type { Dependency } from '../../../engine/contract/reply-cache.ts';
 import { parseAddress, printAddress, unmappedBytes } from '../../../base/ip.ts';
 import type { Query } from '../../../transport/query.ts';
-import type { WireName } from '../../../wire/name.ts';
+import { LOWER, type WireName } from '../../../wire/name.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
 import type { NamespaceRecord } from '../contract/namespace-table.ts';
 import { fits, labelBytes, ParsedName } from './name.ts';
@@ -286,7 +286,7 @@ export class ClusterLookup {
     const at = this.name.endpoint;
     if (this.#folded[at] !== hostLength) return false;
     for (let i = 0; i < hostLength; i++) {
-      if (lower(bytes[hostAt + i]!) !== this.#folded[at + 1 + i]) return false;
+      if (LOWER[bytes[hostAt + i]!] !== this.#folded[at + 1 + i]) return false;
     }
     return true;
   }
@@ -323,8 +323,4 @@ function zoneIs(reader: EndpointReader, zone: string): boolean {
   for (let i = 0; i < zone.length; i++)
     if (reader.bytes[reader.zoneAt + i] !== zone.charCodeAt(i)) return false;
   return true;
-}
-
-function lower(byte: number): number {
-  return byte >= 0x41 && byte <= 0x5a ? byte + 32 : byte;
 }
