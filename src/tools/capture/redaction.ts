@@ -6,14 +6,9 @@ import { createHmac } from 'node:crypto';
 import { netHolds, parseAddress, parseNet, printAddress } from '../../server/base/ip.ts';
 import type { Peer } from '../../server/wire/exchange.ts';
 import { isAddressType, TYPE } from '../../server/wire/iana.ts';
-import {
-  readMessage,
-  writeMessage,
-  type DnsRecord,
-  type Message,
-} from '../../server/wire/message.ts';
+import { readMessage, writeMessage, type DnsRecord } from '../../server/wire/message.ts';
 import { Opaque } from '../../server/wire/record/kind.ts';
-import { ReadError } from '../../server/wire/reader.ts';
+import { readable } from '../../server/wire/reader.ts';
 import { addressOf, type SeenExchange, type ServerPeer } from './pair/seen-exchange.ts';
 
 /** Labels that show how names are built but do not identify anyone. */
@@ -105,14 +100,8 @@ export class Redaction {
 
   /** Unreadable messages are reduced to their header, because their contents are unknown. */
   message(bytes: Uint8Array): Uint8Array {
-    let message: Message;
-    try {
-      message = readMessage(bytes);
-    } catch (error) {
-      if (!(error instanceof ReadError)) throw error;
-      const header = bytes.slice(0, 12);
-      return header.fill(0, 4);
-    }
+    const message = readable(() => readMessage(bytes));
+    if (message === null) return bytes.slice(0, 12).fill(0, 4);
     const records = (list: readonly DnsRecord[]): DnsRecord[] =>
       list.map((record) => this.#record(record));
     const { edns } = message;

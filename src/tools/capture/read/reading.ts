@@ -275,14 +275,8 @@ export class Reading {
   #readerOf(format: Format): CaptureReader | null {
     switch (format) {
       case 'pcap':
-        return new PcapReader((frame) => this.#order.take(frame, 1), this.remarks);
-      case 'pcapng': {
-        const reader: PcapngReader = new PcapngReader(
-          (frame) => this.#order.take(frame, reader.interfaces),
-          this.remarks,
-        );
-        return reader;
-      }
+      case 'pcapng':
+        return packetReader(format, this.#order, this.remarks);
       case 'dnstap':
         return new DnstapReader((message) => this.#steadyMessages.take(message), this.remarks);
       case 'text':
@@ -379,14 +373,7 @@ class Lane {
       const timeMs = frame.timeMs - aheadMs;
       this.#frames.push({ ...ownFrame(frame, copies), timeMs, port: port + frame.port });
     });
-    const take = (frame: Frame, interfaces: number): void => this.#order.take(frame, interfaces);
-    if (format === 'pcapng') {
-      const reader: PcapngReader = new PcapngReader(
-        (frame) => take(frame, reader.interfaces),
-        remarks,
-      );
-      this.#reader = reader;
-    } else this.#reader = new PcapReader((frame) => take(frame, 1), remarks);
+    this.#reader = packetReader(format, this.#order, remarks);
   }
 
   /** The time of the next packet, or Infinity if there is none. */
@@ -411,6 +398,15 @@ class Lane {
       this.#order.end();
     }
   }
+}
+
+function packetReader(format: Format, order: CaptureOrder, remarks: Remarks): CaptureReader {
+  if (format !== 'pcapng') return new PcapReader((frame) => order.take(frame, 1), remarks);
+  const reader: PcapngReader = new PcapngReader(
+    (frame) => order.take(frame, reader.interfaces),
+    remarks,
+  );
+  return reader;
 }
 
 function strangeTime(what: string): string {
