@@ -2,7 +2,7 @@
 import { oddFamilies } from '../cluster/families.ts';
 import { RCODE, rcodeName, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
-import { noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
+import { answered, noOutcomes, wrong, type Outcomes } from '../observe/outcomes.ts';
 import { excluded, unknown, type FoundCause, type FindingKind, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
@@ -26,33 +26,7 @@ export const wrongAaaa: FindingKind = {
   title: 'AAAA queries get an error for names that exist',
   name: 'AAAA queries that get an error',
   inCapture(observed, claims) {
-    const bads = observed.names.list.flatMap((aaaa) => {
-      if (aaaa.type !== TYPE.AAAA || claims.names.has(aaaa.name)) return [];
-      const { nxdomain, servfail, refused, error, asked, lost } = aaaa.outcomes;
-      const a = observed.names.get(aaaa.name, TYPE.A)?.outcomes;
-      const bad = nxdomain + servfail + refused + error;
-      // Always, while A is always found: if they alternate, two servers differ.
-      if (a === undefined || a.found === 0) return [];
-      if (a.nxdomain + a.servfail + a.refused + a.error > 0) return [];
-      // From some moment on, or up to one, will do.
-      const inRow = aaaa.denial?.count ?? 0;
-      if (bad === 0 || inRow < (bad < asked - lost ? NEARLY_ALL * bad : bad)) return [];
-      if (bad < asked - lost && inRow < MIN_CASES) return [];
-      return [
-        {
-          name: aaaa.name,
-          rcode:
-            nxdomain > 0
-              ? 'NXDOMAIN'
-              : servfail > 0
-                ? 'SERVFAIL'
-                : refused > 0
-                  ? 'REFUSED'
-                  : rcodesOf(observed, aaaa.name),
-          bad,
-        },
-      ];
-    });
+    const bads = wrongNames(observed, claims);
     const both = observed.names.list.some(
       ({ type, name, outcomes }) =>
         type === TYPE.AAAA &&
@@ -61,20 +35,14 @@ export const wrongAaaa: FindingKind = {
     );
     if (!both) return unknown('no name was found for which AAAA was also queried');
     const bad = bads.reduce((sum, each) => sum + each.bad, 0);
-    // With few queries, only AAAA may fail by chance.
-    if (
-      zoneFailsForA(
-        observed,
-        bads.map(({ name }) => name),
-      )
-    )
-      return excluded('A queries also fail for other names in these zones');
-    if (bads.length === 0 || bad < 2) return excluded(pairsText(observed));
-    if (failsForA(observed, claims, new Set(bads.map(({ name }) => name))))
-      return excluded('A queries also fail at that time');
-    const rcode = bads[0]!.rcode;
     const names = bads.map(({ name }) => name);
     const keys = new Set(names);
+    // With few queries, only AAAA may fail by chance.
+    if (zoneFailsForA(observed, names))
+      return excluded('A queries also fail for other names in these zones');
+    if (bads.length === 0 || bad < 2) return excluded(pairsText(observed));
+    if (failsForA(observed, claims, keys)) return excluded('A queries also fail at that time');
+    const rcode = bads[0]!.rcode;
     // Losses delay every lookup, and only musl fails because of a denied type.
     const isMinor =
       rcode === 'NXDOMAIN' && (observed.types.get(TYPE.A)?.lost ?? 0) > 0 && !hasMusl(observed);
@@ -134,6 +102,28 @@ export const wrongAaaa: FindingKind = {
   },
 };
 
+/** Names whose AAAA is an error every time, or from or up to some moment, while A is always found. */
+function wrongNames(
+  observed: Observations,
+  claims: Claims,
+): readonly { readonly name: string; readonly rcode: string; readonly bad: number }[] {
+  return observed.names.list.flatMap(({ name, type, outcomes, denial }) => {
+    if (type !== TYPE.AAAA || claims.names.has(name)) return [];
+    const a = observed.names.get(name, TYPE.A)?.outcomes;
+    // If A also fails at times, two servers differ.
+    if (a === undefined || a.found === 0 || errors(a) > 0) return [];
+    const bad = errors(outcomes);
+    const inRow = denial?.count ?? 0;
+    const isAlways = bad >= answered(outcomes);
+    if (bad === 0 || inRow < (isAlways ? bad : NEARLY_ALL * bad)) return [];
+    if (!isAlways && inRow < MIN_CASES) return [];
+    const [rcode = rcodesOf(observed, name)] = (['nxdomain', 'servfail', 'refused'] as const)
+      .filter((each) => outcomes[each] > 0)
+      .map((each) => each.toUpperCase());
+    return [{ name, rcode, bad }];
+  });
+}
+
 /** The server that makes the wrong answer, as far as the capture shows it. */
 interface Origin extends Pick<FoundCause, 'seen' | 'why' | 'fix' | 'disproved'> {
   /** The server that proves it; empty if none is known to be the cause. */
@@ -145,18 +135,21 @@ const NO_RECORD =
 const NO_TEMPLATE = 'Or remove the template, because NODATA from the upstream is just as quick.';
 const TEMPLATE_WHY =
   'A template that is meant to suppress IPv6 may answer like this (template … rcode NXDOMAIN).';
-const isBad = ({ nxdomain, servfail, refused, error }: Outcomes): boolean =>
-  nxdomain + servfail + refused + error > 0;
+
+/** Queries that were denied or failed. */
+function errors({ nxdomain, servfail, refused, error }: Outcomes): number {
+  return nxdomain + servfail + refused + error;
+}
 
 function originOf(observed: Observations, names: readonly string[], isLate: boolean): Origin {
   const views = names.flatMap((name) => observed.names.get(name, TYPE.AAAA) ?? []);
   const answers = views.flatMap(({ servers }) => [...servers]);
   const isForwardedTo = forwardedTo(observed);
   const behind = answers.filter(([address]) => isForwardedTo(address));
-  const isOf = (list: typeof answers, test: (outcomes: Outcomes) => boolean): readonly string[] => [
-    ...new Set(list.flatMap(([address, outcomes]) => (test(outcomes) ? address : []))),
+  const guiltyOf = (list: typeof answers): readonly string[] => [
+    ...new Set(list.flatMap(([address, outcomes]) => (errors(outcomes) > 0 ? address : []))),
   ];
-  const guilty = isOf(behind, isBad);
+  const guilty = guiltyOf(behind);
   const zones = listed(names.map(registeredDomainOf));
   const owner = `Tell the owner of ${zones} that the zone’s servers answer AAAA with an error although an A record exists. They have to answer NOERROR without a record, with the zone’s SOA record (RFC 4074).`;
   const locally =
@@ -175,7 +168,7 @@ function originOf(observed: Observations, names: readonly string[], isLate: bool
       ],
       disproved: `${listed(guilty)} answers AAAA with NOERROR`,
     };
-  const [own] = isOf(answers, isBad);
+  const [own] = guiltyOf(answers);
   if (names.every((name) => observed.domains.isOfCluster(name)))
     return {
       server: own ?? '',
