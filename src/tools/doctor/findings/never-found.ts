@@ -10,7 +10,7 @@ import {
 } from '../observe/found-elsewhere.ts';
 import type { Observations } from '../observe/observations.ts';
 import type { Claims } from '../observe/claims.ts';
-import { TYPE } from '../../../server/wire/iana.ts';
+import { addressTypes, TYPE } from '../../../server/wire/iana.ts';
 import { nearest } from '../../../server/base/problem.ts';
 import { isForwarder } from '../observe/roles.ts';
 import { isServiceConfig } from '../observe/service-config.ts';
@@ -157,8 +157,8 @@ function findingsOf(
  * search domain was appended.
  */
 function notHostNames({ names }: Observations, claims: Claims): readonly MissingName[] {
-  const views = names.list.filter(({ name, type }) =>
-    type === TYPE.A || type === TYPE.AAAA ? noHostName(name) !== null : false,
+  const views = names.list.filter(
+    ({ name, type }) => addressTypes.includes(type) && noHostName(name) !== null,
   );
   return [...Map.groupBy(views, ({ name }) => noHostName(name)!)].flatMap(([name, all]) => {
     const denied = all.reduce((sum, { outcomes }) => sum + outcomes.nxdomain, 0);

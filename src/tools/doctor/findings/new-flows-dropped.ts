@@ -75,7 +75,7 @@ export const newFlowsDropped: FindingKind = {
       seen: [
         `${share(lost.length, claims.open.length + lost.length)} lost queries, from ${sockets.size} new sockets, were seen before the translation of ${listed(servers)} but not after it, ${fromTo(fromMs, toMs)}. ${passed} other queries were seen on both sides, so the lost ones were dropped on this node rather than at a DNS server.`,
         `${surge.isBefore ? 'In the seconds before' : 'During that time'}, ${surge.address} opened ${surge.opened} new sockets to other ports, or ${surge.perSecond.toFixed(0)} a second${mostTo(observed, surge.address)}.`,
-        repeated !== 0 &&
+        repeated > 0 &&
           `While queries were lost, ${repeated} TCP ${repeated === 1 ? 'connection' : 'connections'} to other ports also had to repeat the first packet.`,
       ],
       why: 'Each new socket needs an entry in the node’s connection tracking table. A pod that opens very many sockets, or does not close them, fills the table. The first packet of every new socket is then dropped, including DNS, while sockets that have an entry still work.',

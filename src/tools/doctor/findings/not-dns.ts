@@ -69,7 +69,7 @@ export const notDns: FindingKind = {
           `${share(repeated, opened)} other TCP connections had to repeat their first packet.`,
         pods !== null &&
           `Queries are lost on the way to ${lossText(pods.lossy)} or back, but not with ${lossText(pods.spared)}.`,
-        failing.length !== 0 &&
+        failing.length > 0 &&
           `First packets were repeated to ${listed(failing.map(contactText))}${fine.length === 0 ? '' : `, but not to ${listed(fine.map(contactText))}`}.`,
         exceeded > 0 &&
           `The network card counts ${exceeded} packets beyond the allowance for tracked connections (conntrack_allowance_exceeded).`,

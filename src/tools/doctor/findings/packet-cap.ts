@@ -206,38 +206,43 @@ function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | n
 /** A limit per client, if (nearly) all queries come from several clients that have the same limit. */
 function sameForEach(server: ServerView, observed: Observations): PacketLimit | null {
   if (server.outcomes.asked < MIN_LIMITED_QUERIES.measured) return null;
+  const limited = limitedClients(server, observed);
   const each = ofEachClient(server, observed);
-  if (each === null || each.isOfEach !== true || plateauOf(server, observed) === null) return null;
-  const theirs = [...each.clients!].map((client) => ({
-    asked: observed.clients.get(client)?.servers.get(server.address)?.asked ?? 0,
-    rate: plateauIn(
-      observed.clients.get(client)?.servers.get(server.address)?.rates?.history ?? [],
-      FULL_SECOND.one,
-    )!.rate,
-  }));
-  const asked = theirs.reduce((sum, client) => sum + client.asked, 0);
-  const isSame = theirs.every(({ rate }) => Math.abs(rate - each.rate) <= SAME_RATE * each.rate);
+  if (each === null || limited.length < 2 || plateauOf(server, observed) === null) return null;
+  const asked = limited.reduce((sum, client) => sum + client.asked, 0);
+  const isSame = limited.every(({ rate }) => Math.abs(rate - each.rate) <= SAME_RATE * each.rate);
   return isSame && asked >= NEARLY_ALL * server.outcomes.asked ? { ...each, clients: null } : null;
 }
 
 /** A limit per client. Others are answered at the time, so the sum has no plateau. */
-function ofEachClient({ address }: ServerView, { clients }: Observations): PacketLimit | null {
-  const limited = clients.list.flatMap((client) => {
-    const rates = client.servers.get(address)?.rates ?? null;
-    const plateau = rates === null ? null : plateauIn(rates.history, FULL_SECOND.one);
-    return plateau === null ? [] : [{ client: client.address, ...plateau }];
-  });
+function ofEachClient(server: ServerView, observed: Observations): PacketLimit | null {
+  const limited = limitedClients(server, observed);
   const [first] = limited;
   if (first === undefined) return null;
-  const { rate, seconds, most } = first;
-  const others =
-    limited.length > 1 ? ` The same applies to ${limited.length - 1} more, each separately.` : '';
+  const { client, rate, seconds, most } = first;
   return {
     rate,
-    seen: `${address} sent ${first.client} ${rate.toFixed(0)} replies in each of ${seconds} seconds, while the client sent up to ${most} queries a second.${others}`,
-    clients: new Set(limited.map(({ client }) => client)),
+    seen: `${server.address} sent ${client} ${rate.toFixed(0)} replies in each of ${seconds} seconds, while the client sent up to ${most} queries a second.${alsoText(limited)}`,
+    clients: new Set(limited.map((each) => each.client)),
     isOfEach: limited.length > 1,
   };
+}
+
+/** The clients that get replies at a fixed rate. */
+function limitedClients(
+  { address }: ServerView,
+  { clients }: Observations,
+): readonly (Plateau & { readonly client: string; readonly asked: number })[] {
+  return clients.list.flatMap(({ address: client, servers }) => {
+    const { rates = null, asked = 0 } = servers.get(address) ?? {};
+    const plateau = rates === null ? null : plateauIn(rates.history, FULL_SECOND.one);
+    return plateau === null ? [] : [{ client, asked, ...plateau }];
+  });
+}
+
+/** Says that more clients than the first have such a limit. */
+function alsoText({ length }: readonly unknown[]): string {
+  return length > 1 ? ` The same applies to ${length - 1} more, each separately.` : '';
 }
 
 /**
@@ -285,7 +290,7 @@ function evenlyOfSome(
   if (expected < EVEN_REPLIES.others || lost > EVEN_REPLIES.spared * expected) return null;
   return {
     rate: first.rate,
-    seen: `${address} answered ${first.rate.toFixed(0)} of the ${first.sent.toFixed(0)} queries that ${first.client} sent it in each of ${first.seconds} seconds, far more evenly than chance would explain. ${others.length} ${others.length === 1 ? 'other client, which sends fewer queries, loses' : 'other clients, which send fewer queries, lose'} (nearly) none.${limited.length > 1 ? ` The same applies to ${limited.length - 1} more, each separately.` : ''}`,
+    seen: `${address} answered ${first.rate.toFixed(0)} of the ${first.sent.toFixed(0)} queries that ${first.client} sent it in each of ${first.seconds} seconds, far more evenly than chance would explain. ${others.length} ${others.length === 1 ? 'other client, which sends fewer queries, loses' : 'other clients, which send fewer queries, lose'} (nearly) none.${alsoText(limited)}`,
     clients: hit,
   };
 }
@@ -386,7 +391,7 @@ function bucketOfEach(server: ServerView, observed: Observations): PacketLimit |
   const { client, rate, burst, error } = first;
   return {
     rate,
-    seen: `In each burst of queries from ${client} to ${server.address}, about the first ${burst} are answered, and then about ${rate.toFixed(0)} a second. Such a limit explains ${percent(1 - error, 1)} of its losses. The same applies to ${limited.length - 1} more, each separately.`,
+    seen: `In each burst of queries from ${client} to ${server.address}, about the first ${burst} are answered, and then about ${rate.toFixed(0)} a second. Such a limit explains ${percent(1 - error, 1)} of its losses.${alsoText(limited)}`,
     clients: new Set(limited.map((each) => each.client)),
   };
 }

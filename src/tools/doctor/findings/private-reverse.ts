@@ -56,7 +56,7 @@ export const privateReverse: FindingKind = {
         sentence(
           `${share(bad, own.asked)} PTR queries for private addresses failed (${own.servfail} SERVFAIL, ${losses.length} without reply, ${late.length} late)${longest >= FELT_MS ? `, after up to ${took(longest)}` : ''}: ${listed([...names])}`,
         ),
-        upstream.length !== 0 &&
+        upstream.length > 0 &&
           `The upstream, ${listed(upstream)}, received ${losses.length} of them and answered none.`,
         `Of all other queries, ${share(wrong(others), others.asked)} failed.`,
       ],

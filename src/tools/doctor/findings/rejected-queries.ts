@@ -99,7 +99,7 @@ export const noEndpoints: FindingKind = {
         returnedText(host, observed),
         `These errors come from ${listed([...senders])}, not from ${address}. The clients’ node rejects the queries itself and does not pass any to a DNS pod.`,
         host.runsAgain && `After that, ${address} answered again.`,
-        first.length !== 0 &&
+        first.length > 0 &&
           `Before the node did, ${listed(first)} rejected queries, so DNS pods’ processes ended first, and their endpoints were removed later.`,
       ],
       why: 'A Service without a ready endpoint has no pod to send packets to, so kube-proxy writes a rule that rejects them (REJECT, icmp-port-unreachable). All DNS pods were gone or not ready at the same time. They were scaled to zero, replaced together or evicted, or failed their readiness probe.',
@@ -375,7 +375,7 @@ function othersText(
       unreachable.get(address) === undefined,
   );
   return (
-    fine.length !== 0 &&
+    fine.length > 0 &&
     `${listed(fine.map(({ address }) => address))}, behind the same address, answered all the time.`
   );
 }

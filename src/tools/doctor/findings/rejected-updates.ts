@@ -63,7 +63,7 @@ export const rejectedUpdates: FindingKind = {
           `${server.address} rejected ${worst.length} ${what} from ${listed(clients)} for ${listed(zones)} with ${rcodeName(rcode)}${error === '' ? '' : ` and the TSIG error ${error}`}`,
         ),
         ...cause.seen,
-        missing.length !== 0 &&
+        missing.length > 0 &&
           sentence(
             `Names in the zone that were queried are missing, probably because of this: ${listed(missing)}`,
           ),

@@ -141,7 +141,7 @@ function failingUpstream(observed: Observations, own: ReadonlySet<string>): Part
         [...all].flatMap(([server, each]) => (behind.has(server) && wrong(each) > 0 ? server : [])),
       ),
   );
-  return servers.size !== 0 && `The failures come from the upstream ${listed([...servers])}.`;
+  return servers.size > 0 && `The failures come from the upstream ${listed([...servers])}.`;
 }
 
 /** Clients whose lookups end at the domain, without the rest of the search path. */

@@ -53,11 +53,11 @@ export const shortTarget: FindingKind = {
         sentence(
           `${share(count, observed.total.asked)} queries got a CNAME record without an address: ${listed(short.map(({ name, target }) => `${name} points to ${target.slice(0, -1)}`))}`,
         ),
-        denied.length !== 0 &&
+        denied.length > 0 &&
           sentence(
             `The DNS pod queries ${listed(denied.map(({ target }) => target))} at its upstream as written, and gets NXDOMAIN`,
           ),
-        found.length !== 0 &&
+        found.length > 0 &&
           `${listed(found)} ${found.length === 1 ? 'resolves' : 'resolve'} in this capture.`,
       ],
       why: `A CNAME record contains a full name, and no search path applies to it. ${listed(targets)} looks like the short name of a Service, which only a pod’s own resolver completes. The DNS pod looks it up as an external name, which does not exist, and returns the alias alone.`,

@@ -60,18 +60,17 @@ export const silentServer: FindingKind = {
         confidence: icmp === undefined ? 0.85 : 0.95,
         seen: [
           `${outcomes.asked} queries from ${askersText(observed, clients)} went to ${address}, and none was answered.`,
-          cause !== null && cause.seen,
-          ...[isUpstream ? lostZoneText(observed, losses) : null, toldByIcmp].filter(
-            (text) => text !== null,
-          ),
-          others.length !== 0 &&
+          cause?.seen,
+          isUpstream && lostZoneText(observed, losses),
+          toldByIcmp,
+          others.length > 0 &&
             `Other servers answered at the same time: ${others
               .slice(0, 3)
               .map((other) => other.address)
               .join(', ')}.`,
-          next.size !== 0 &&
+          next.size > 0 &&
             `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: a resolv.conf lists all of them, or a Service leads to them in turn.`,
-          elsewhere.length !== 0 &&
+          elsewhere.length > 0 &&
             `Only ${listed([...clients])} asks it. ${listed(elsewhere)}, which ${elsewhere.length === 1 ? 'serves the same pods, asks' : 'serve the same pods, ask'} others: their configurations differ.`,
         ],
         why:

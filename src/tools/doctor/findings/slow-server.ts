@@ -191,7 +191,7 @@ function slowZone(
       sentence(
         `${share(late.length, asked)} queries to ${address || LOGGED} for names in ${zone} took ${tookFrom(times[0]!, times.at(-1)!)}, while ${others} other external ${others === 1 ? 'name does' : 'names do'} not take that long. The slow ones include ${listed(names)}`,
       ),
-      failed !== 0 &&
+      failed > 0 &&
         `${failed} more queries for names in that zone got SERVFAIL, because the server gave up before a reply arrived, or still had that failure in its cache.`,
       ...ttls,
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
@@ -199,7 +199,7 @@ function slowZone(
     why: `The servers of ${zone} behind ${address || LOGGED} are slow or far away, or the path to them is slow. DNS pods and clients that give up before the reply arrives report SERVFAIL or a timeout.`,
     fix: [
       `Find the name servers of ${zone} and query them directly. If the Corefile has a forward for this zone, correct it.`,
-      ttls.length !== 0 &&
+      ttls.length > 0 &&
         `Ask the owner of ${listed(names)} to raise the TTL, or set a minimum TTL in cache (cache { success 9984 3600 5 }).`,
       `Until then, add a server block for ${zone} with its own forward and cache (serve_stale), so that it does not delay other names.`,
     ],

@@ -78,12 +78,10 @@ export const splitHorizon: FindingKind = {
         sentence(
           `${listed(names)}: ${listed(first.lacking)} said NXDOMAIN, ${denied} times and always; ${listed(having)} has ${names.length === 1 ? 'it' : 'them'}, and never denied ${names.length === 1 ? 'it' : 'them'}`,
         ),
-        zone === ''
-          ? false
-          : zone === '.'
-            ? 'The denial carries the root’s SOA record, so the query went to the internet.'
-            : sentence(`The denial comes from the zone ${zone}`),
-        who.length !== 0 && `Queries to ${listed(having)} come from ${listed(who)}.`,
+        zone === '.' &&
+          'The denial carries the root’s SOA record, so the query went to the internet.',
+        zone.length > 1 && sentence(`The denial comes from the zone ${zone}`),
+        who.length > 0 && `Queries to ${listed(having)} come from ${listed(who)}.`,
       ],
       ...(zone === '.' ? ofRoot(having[0]!) : { why: said.why, fix: fixes(lacking, having[0]!) }),
       prove: `run ndots query ${names[0]!} @${lacking[0]!}, then again with @${having[0]!}`,

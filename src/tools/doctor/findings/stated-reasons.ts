@@ -202,7 +202,7 @@ function wronglyRejected(
     seen: [
       signed !== undefined &&
         `The signatures of ${signed.zone} in this capture are valid: ${listed([...signed.servers])} sent them at ${minute(signed.atMs)}, and they are valid from ${minute(signed.inceptionMs)} to ${minute(signed.expirationMs)}.`,
-      validating.size !== 0 &&
+      validating.size > 0 &&
         sentence(
           `${listed([...validating])} ${validating.size === 1 ? 'validates' : 'validate'} the same names (AD bit)`,
         ),

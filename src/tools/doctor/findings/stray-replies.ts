@@ -110,7 +110,7 @@ function refusalText(
   );
   const clients = [...new Set(refused.map(({ client }) => client.address))];
   return (
-    clients.length !== 0 &&
+    clients.length > 0 &&
     `The kernel on ${listed(clients)} rejected such replies (ICMP port unreachable).`
   );
 }

@@ -10,6 +10,7 @@ import {
   isAway,
   isServedAgain,
 } from '../observe/blocked-pairs.ts';
+import type { Claims } from '../observe/claims.ts';
 import { leakBefore, leakTexts, unservedLeak } from '../observe/leaked-connections.ts';
 import type { Observations } from '../observe/observations.ts';
 import {
@@ -39,13 +40,10 @@ import { clock, fromTo, listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { MIN_UNANSWERED_FIRST_PACKETS } from '../thresholds/transport.ts';
 
-const code = 'ND3011';
-const title = 'Large answers cannot be fetched because DNS over TCP is blocked';
-
 /** Connections are not accepted or not served, or clients open none after a truncated reply (TC). */
 export const tcpBlocked: FindingKind = {
-  code,
-  title,
+  code: 'ND3011',
+  title: 'Large answers cannot be fetched because DNS over TCP is blocked',
   name: 'DNS over TCP that is blocked',
   inCapture(observed, claims) {
     const { truncated } = observed;
@@ -62,35 +60,7 @@ export const tcpBlocked: FindingKind = {
     }
     if (truncated.length === 0 && !isSure && !isTcpAlone(observed))
       return unknown('no answer was too large for UDP');
-    if (blocked.length > 0) {
-      const keys = new Set(
-        truncated.map(({ client, name, server }) => `${client.address} ${server.address} ${name}`),
-      );
-      const waiting = truncated.length > 0 ? [] : waitingForTcp(observed, blocked);
-      // Failures and delays of these are expected.
-      for (const { name, server } of waiting) {
-        claims.names.add(name);
-        claims.late.add(server.address);
-      }
-      claims.take(waiting);
-      claims.take(
-        claims.open.filter(
-          ({ client, server, name, protocol }) =>
-            protocol === 'tcp' || keys.has(`${client.address} ${server.address} ${name}`),
-        ),
-      );
-      for (const { server } of blocked) claims.withoutTcp.add(server);
-      const leak = leakBefore(observed, blocked);
-      const finding = blockedBy(observed, blocked, waiting);
-      const clients = blocked.map(({ client }) => client);
-      if (leak !== null) return leaked(finding, observed, clients, leak);
-      if (!blocked.every(worked)) return finding;
-      if (blocked.every(isServedAgain))
-        return blocked.every(isAway) ? forATime(finding, observed, blocked) : finding;
-      return hasBacklog(observed, blocked)
-        ? stopped(finding, observed, blocked)
-        : blockedSince(finding, blocked);
-    }
+    if (blocked.length > 0) return takeBlocked(observed, claims, blocked);
     const udpOnly = udpOnlyClients(observed);
     const overTcp = observed.losses.filter(({ protocol }) => protocol === 'tcp');
     const unanswered = overTcp.length;
@@ -140,6 +110,42 @@ export const tcpBlocked: FindingKind = {
   },
 };
 
+/** Takes the losses that the blocked connections explain, and tells when TCP worked. */
+function takeBlocked(
+  observed: Observations,
+  claims: Claims,
+  blocked: readonly ConnectionPair[],
+): FoundCause {
+  const { truncated } = observed;
+  const keys = new Set(
+    truncated.map(({ client, name, server }) => `${client.address} ${server.address} ${name}`),
+  );
+  const waiting = truncated.length > 0 ? [] : waitingForTcp(observed, blocked);
+  // Failures and delays of these are expected.
+  for (const { name, server } of waiting) {
+    claims.names.add(name);
+    claims.late.add(server.address);
+  }
+  claims.take(waiting);
+  claims.take(
+    claims.open.filter(
+      ({ client, server, name, protocol }) =>
+        protocol === 'tcp' || keys.has(`${client.address} ${server.address} ${name}`),
+    ),
+  );
+  for (const { server } of blocked) claims.withoutTcp.add(server);
+  const leak = leakBefore(observed, blocked);
+  const finding = blockedBy(observed, blocked, waiting);
+  const clients = blocked.map(({ client }) => client);
+  if (leak !== null) return leaked(finding, observed, clients, leak);
+  if (!blocked.every(worked)) return finding;
+  if (blocked.every(isServedAgain))
+    return blocked.every(isAway) ? forATime(finding, observed, blocked) : finding;
+  return hasBacklog(observed, blocked)
+    ? stopped(finding, observed, blocked)
+    : blockedSince(finding, blocked);
+}
+
 /** True if queries over TCP are lost, while the server answers over UDP. */
 function isTcpAlone({ losses, flows }: Observations): boolean {
   const lost = losses.filter(({ protocol }) => protocol === 'tcp');
@@ -168,17 +174,17 @@ function blockedBy(
   const exchanges = waiting.length > 0 ? waiting : hit.length > 0 ? hit : truncated;
   const servers = [...new Set(blocked.map(({ server }) => server))];
   return {
-    title: truncated.length === 0 ? 'DNS over TCP does not get through' : title,
+    ...(truncated.length === 0 && { title: 'DNS over TCP does not get through' }),
     severity: 'critical',
     confidence: 0.95,
     // TCP is the fallback for replies whose fragments are lost.
     ...(missingFragments + incomplete.size >= MIN_CASES && { after: ['ND3012'] }),
     seen: [
-      truncated.length !== 0 && tooLarge(truncated),
+      truncated.length > 0 && tooLarge(truncated),
       `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them succeeded afterwards`}.`,
       repeats >= MIN_UNANSWERED_FIRST_PACKETS &&
         `The clients sent ${repeats} first packets (SYN) without an answer, repeats included.`,
-      waiting.length !== 0 &&
+      waiting.length > 0 &&
         `During this time, ${waiting.length} client queries got an error or no reply.`,
     ],
     why:
@@ -311,7 +317,7 @@ function notServed({ truncated }: Observations, losses: readonly SeenExchange[])
     severity: 'critical',
     confidence: 0.75,
     seen: [
-      truncated.length !== 0 && tooLarge(truncated),
+      truncated.length > 0 && tooLarge(truncated),
       `${losses.length} of ${losses.length} queries over TCP to ${listed(servers)} got no reply. The connections were accepted, but no segment of an answer arrived.`,
     ],
     why: 'Connections are accepted but not answered. All the server’s TCP threads or connections are in use, or a proxy or load balancer in front of it has no backend for TCP. If all these answers fill a packet, a link that drops large packets looks the same (ND3012).',

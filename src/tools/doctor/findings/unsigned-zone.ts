@@ -72,7 +72,7 @@ export const unsignedZone: FindingKind = {
         sentence(
           `${failures} queries got SERVFAIL${failingAt.length === 0 ? '' : ` from ${listed(failingAt)}`}. They are for ${listed(names)}`,
         ),
-        answering.length !== 0 &&
+        answering.length > 0 &&
           `${listed(answering)} does not validate, and answers the same names.`,
       ],
       why: `The public zone ${domain} is signed, and its parent has a DS record for it. ${listed(unsigned)} serves another copy of the zone without signatures, as private (split-horizon) zones often are. A resolver that validates DNSSEC treats these answers as forged and returns SERVFAIL for every name in the zone. Resolvers that do not validate are not affected.`,

@@ -61,7 +61,7 @@ export const waitingLimit: FindingKind = {
             `${server} failed ${refused.length} queries at once (REFUSED or SERVFAIL), ${fromTo(fromMs, toMs)}. They are for ${listed(names)}`,
           ),
           `${share(full.refusals, refused.length)} of them came while ${full.least} to ${full.most} other queries were waiting there, and ${full.most} is the most that ever waited. ${full.calm}`,
-          slow.length !== 0 && sentence(`Replies for ${listed(slow)} take a second or more`),
+          slow.length > 0 && sentence(`Replies for ${listed(slow)} take a second or more`),
           ...slowUpstreamText(upstream),
           top !== null &&
             `${top.address} sends ${percent(top.queries, top.all)} of the waiting and refused queries, and uses up the limit that all clients share.`,
