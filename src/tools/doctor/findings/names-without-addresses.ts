@@ -45,12 +45,10 @@ export const namesWithoutAddresses: FindingKind = {
           ? 'The Service exists, since its name would otherwise get NXDOMAIN. A headless Service has its ready endpoints’ addresses, so without ready endpoints it has none. A Service with addresses only in the other IP family looks the same. Programs report that the name does not resolve.'
           : 'The name exists with records of other types (TXT, MX, AAAA) or with names below it, but has no address of the type that programs query. Programs report that the name does not resolve.',
       fix: [
-        ...(services.length > 0
-          ? [
-              `Check for ready endpoints: kubectl -n ${namespace} get endpointslices -l kubernetes.io/service-name=${service}. Fix the readiness of its pods, or the Service’s selector.`,
-              'If clients have to reach pods that are not ready yet, set publishNotReadyAddresses: true in the Service.',
-            ]
-          : []),
+        services.length > 0 &&
+          `Check for ready endpoints: kubectl -n ${namespace} get endpointslices -l kubernetes.io/service-name=${service}. Fix the readiness of its pods, or the Service’s selector.`,
+        services.length > 0 &&
+          'If clients have to reach pods that are not ready yet, set publishNotReadyAddresses: true in the Service.',
         services.length < names.length &&
           `Add an address of this type to the zone of ${listed(names.filter((name) => !services.includes(name)))}, or correct the name in the program.`,
       ],

@@ -76,6 +76,7 @@ export const randomLoss: FindingKind = {
     const beside = spared === null ? otherServers(observed, losses, servers) : null;
     const isWhole = spared === null && beside === null && stopped === null && !isOnlyAaaa;
     const waves = isWhole ? lossWaves(observed, servers, whole) : [];
+    const isAnywhere = stopped === null && !isOnlyAaaa;
     if (waves.length > 0)
       return { ...common, ...inWaves(waves, observed.total.lost, lostText, servers[0]!) };
     return {
@@ -124,12 +125,10 @@ export const randomLoss: FindingKind = {
           `Start with ${listed(clients)}, because the servers and the shared path work for other clients. Check the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it.`,
         'To find where packets are lost, capture at the client, on its node and at the server at the same time, and join the captures.',
         // A dead pod loses A queries as well, and after the translation.
-        ...(stopped !== null || isOnlyAaaa
-          ? []
-          : [
-              'If several pods share the address and the loss rate matches one pod’s share, query each endpoint. To a client that uses a new port for each query (Go), a dead pod looks like random loss.',
-              'Check ip -s link (drops, errors) and conntrack -S (insert_failed, drop) on the nodes.',
-            ]),
+        isAnywhere &&
+          'If several pods share the address and the loss rate matches one pod’s share, query each endpoint. To a client that uses a new port for each query (Go), a dead pod looks like random loss.',
+        isAnywhere &&
+          'Check ip -s link (drops, errors) and conntrack -S (insert_failed, drop) on the nodes.',
       ],
       prove: 'ndots capture join client.pcap node.pcap server.pcap shows where packets are lost',
       disproved:

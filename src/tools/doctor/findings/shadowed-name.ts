@@ -45,6 +45,7 @@ export const shadowedName: FindingKind = {
       for (const { server } of each.failing) claims.addresses.add(server);
     const askers = view.lastClients;
     const written = stem.slice(0, -1);
+    const others = found.flatMap((each) => (each.stem === stem ? [] : each.stem));
     return {
       severity: fails || real !== null ? 'critical' : 'warning',
       confidence: real === null ? (fails ? 0.88 : 0.7) : 0.95,
@@ -59,13 +60,7 @@ export const shadowedName: FindingKind = {
           sentence(
             `${share(sum.failed, sum.opened)} connections to ${listed(sum.failing.map(({ server, port }) => `${server} port ${port}`))} failed`,
           ),
-        ...(found.length > 1
-          ? [
-              sentence(
-                `The same applies to ${listed(found.map((each) => each.stem).filter((each) => each !== stem))}`,
-              ),
-            ].filter((text) => !text.endsWith('to .'))
-          : []),
+        others.length > 0 && sentence(`The same applies to ${listed(others)}`),
       ],
       why: `With ndots:5, a name with few dots is first tried with each search domain appended. ${view.name} exists, so the lookup of ${written} ends there, and the program connects to ${what} instead. The connection times out, is refused, or presents the wrong certificate.`,
       fix: [

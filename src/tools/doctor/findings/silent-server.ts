@@ -45,6 +45,8 @@ export const silentServer: FindingKind = {
       const isUpstream =
         [...clients].some((client) => isForwarder(observed, client)) ||
         stubZone(observed, address, losses) !== null;
+      const isOpen = cause?.isComplete !== true;
+      const [isOfUpstream, isOfService] = [isOpen && isUpstream, isOpen && !isUpstream];
       const lists = new ServerLists(observed);
       const listing = isUpstream
         ? []
@@ -80,24 +82,19 @@ export const silentServer: FindingKind = {
             : `No server answers at that address. It is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once. Others'} wait until they time out (mostly 5 s) before they try the next server, for every name.`),
         fix: [
           ...(cause?.fix ?? []),
-          ...(cause?.isComplete === true
-            ? []
-            : isUpstream
-              ? [
-                  elsewhere.length > 0
-                    ? `Compare the upstreams that the DNS pods forward to (in the Corefiles that they loaded, and in their nodes’ resolv.conf). ${[...clients][0]} may have an old one, so restart it.`
-                    : `Check whether ${address} is up, and whether the Corefile, or the nodes’ resolv.conf, should still list it.`,
-                  'Configure more than one upstream in forward, so that its health checks can switch to another one.',
-                ]
-              : [
-                  'Check whether the Service has endpoints (kubectl -n kube-system get endpointslices -l k8s-app=kube-dns), and start the server.',
-                  ...(otherFamily
-                    ? [
-                        `Addresses in the other IP family answer, so check whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR for both families).`,
-                      ]
-                    : []),
-                  'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
-                ]),
+          isOfUpstream &&
+            (elsewhere.length > 0
+              ? `Compare the upstreams that the DNS pods forward to (in the Corefiles that they loaded, and in their nodes’ resolv.conf). ${[...clients][0]} may have an old one, so restart it.`
+              : `Check whether ${address} is up, and whether the Corefile, or the nodes’ resolv.conf, should still list it.`),
+          isOfUpstream &&
+            'Configure more than one upstream in forward, so that its health checks can switch to another one.',
+          isOfService &&
+            'Check whether the Service has endpoints (kubectl -n kube-system get endpointslices -l k8s-app=kube-dns), and start the server.',
+          isOfService &&
+            otherFamily &&
+            `Addresses in the other IP family answer, so check whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR for both families).`,
+          isOfService &&
+            'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
         ],
         prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
         disproved: `${address} answers when it is queried from its clients’ network`,

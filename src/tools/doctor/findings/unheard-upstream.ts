@@ -63,12 +63,9 @@ export const unheardUpstream: FindingKind = {
             ? `${server} answers, but its replies are lost on the way back. If ${listed(pods)} are pod addresses, the nodes no longer masquerade them. The network of ${server} has no route to pods and drops the replies or sends them elsewhere. External names then fail for all clients, while cluster names do not.`
             : `${server} answers, but its replies are lost on the way back, because of a firewall or a missing route between here and ${listed(clients)}.`,
         fix: [
-          ...(pods.length > 0
-            ? [
-                'Restore source NAT on the nodes, so that DNS queries arrive here with a node’s address. Check iptables-save -t nat | grep -e MASQUERADE -e ip-masq, the ip-masq-agent (nonMasqueradeCIDRs) and the CNI’s masquerade setting.',
-                `Or give the network of ${server} a route to the pod network.`,
-              ]
-            : []),
+          pods.length > 0 &&
+            'Restore source NAT on the nodes, so that DNS queries arrive here with a node’s address. Check iptables-save -t nat | grep -e MASQUERADE -e ip-masq, the ip-masq-agent (nonMasqueradeCIDRs) and the CNI’s masquerade setting.',
+          pods.length > 0 && `Or give the network of ${server} a route to the pod network.`,
           `Capture on the node with ${clients[0]} at the same time to see how far the replies get.`,
         ],
         prove: `run ip route get ${clients[0]} on ${server} and its router; tcpdump -ni any src ${server} and port 53 on the node with ${clients[0]} shows no reply`,
