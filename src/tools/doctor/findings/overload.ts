@@ -197,22 +197,16 @@ function lateWithOwnNames(observed: Observations, claims: Claims): FoundCause | 
     ...(isOfOne ? ofOnePod(late) : isInBursts ? inBursts(isOne ? [server.address] : pods) : {}),
     confidence: 0.88,
     seen: [
-      ...(late.length > 0
-        ? [
-            `Of the DNS pods behind ${server.address}, ${paceTexts(late)} on average during that time, while ${paceTexts(quick)}.`,
-          ]
-        : isOfOne
-          ? [
-              `In the same seconds, ${server.address} answered some queries at once and others very late, as if one of several DNS pods behind it were busy.`,
-            ]
-          : isInBursts
-            ? [
-                `${server.address} repeatedly answered nothing for up to a second or more, then answered all waiting queries together. Between these stalls, it answered at once.`,
-                ...(pods.length > 1
-                  ? [`The DNS pods behind it (${listed(pods)}) are late in the same seconds.`]
-                  : []),
-              ]
-            : []),
+      late.length > 0 &&
+        `Of the DNS pods behind ${server.address}, ${paceTexts(late)} on average during that time, while ${paceTexts(quick)}.`,
+      isOfOne &&
+        late.length === 0 &&
+        `In the same seconds, ${server.address} answered some queries at once and others very late, as if one of several DNS pods behind it were busy.`,
+      isInBursts &&
+        `${server.address} repeatedly answered nothing for up to a second or more, then answered all waiting queries together. Between these stalls, it answered at once.`,
+      isInBursts &&
+        pods.length > 1 &&
+        `The DNS pods behind it (${listed(pods)}) are late in the same seconds.`,
       `${server.address} took ${took(meanMs)} on average for cluster names (${replies} replies ${fromTo(fromS * 1000, (toS + 1) * 1000)}${otherwiseMs === null ? '' : `, compared with ${took(otherwiseMs)} before and afterwards`}). DNS pods answer these from memory, so the server itself is short of CPU time (or the DNS pods are, if this is a node cache).`,
       flooderText(observed, losses),
       `${share(losses.length, observed.total.asked)} queries got no reply during that time, and ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,

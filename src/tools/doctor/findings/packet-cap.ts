@@ -131,11 +131,9 @@ export const packetCap: FindingKind = {
           ? 'AWS allows each network interface 1024 packets a second to and from the VPC resolver, and drops the rest silently. All DNS pods on one node share that limit.'
           : 'Something in between allows only a certain number of packets a second and drops the rest. It may be a limit in the cloud’s resolver or network, a firewall rule, or the server’s per-client limit.',
         fix: [
-          ...(flooder === null
-            ? floodFix(flood)
-            : [
-                `First stop or slow down ${flooder.address}, since the limit is not reached without its queries. Find its pod with kubectl get pods -A -o wide | grep ${flooder.address} and check what it looks up.`,
-              ]),
+          ...(flooder === null ? floodFix(flood) : []),
+          flooder !== null &&
+            `First stop or slow down ${flooder.address}, since the limit is not reached without its queries. Find its pod with kubectl get pods -A -o wide | grep ${flooder.address} and check what it looks up.`,
           cacheFix(uncached),
           'Send fewer queries upstream. Use cache in the Corefile or a node-local cache, and remove the provider’s search domains that only return NXDOMAIN.',
           'Spread the DNS pods over more nodes, since such limits often apply per network interface.',

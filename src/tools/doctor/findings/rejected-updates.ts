@@ -127,7 +127,7 @@ function clockTexts(
   { sentMs }: SeenExchange,
   sent: TsigFields | null,
   { other, signedAt, fudge, key }: TsigFields,
-): readonly string[] {
+): Cause['seen'] {
   const clientAt = sent?.signedAt ?? signedAt;
   const allowed = sent?.fudge ?? fudge;
   const isTold = other.length === BADTIME_BYTES;
@@ -138,13 +138,10 @@ function clockTexts(
     new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ');
   return [
     `The client signed with the key ${printName(key)} at ${time(clientAt)}, when it was ${time(serverAt)} ${isTold ? 'at the server, as its reply says' : 'by the clock of this capture'}. The client’s clock is ${Math.abs(ahead)} s ${ahead < 0 ? 'behind' : 'ahead'}, and ${allowed} s are allowed.`,
-    ...(isTold
-      ? [
-          captureAhead
-            ? 'The clock of this capture agrees with the client, so the server’s clock is probably wrong (unless both run on one machine).'
-            : 'The clock of this capture agrees with the server rather than the client, so the client’s clock is probably wrong.',
-        ]
-      : []),
+    isTold &&
+      (captureAhead
+        ? 'The clock of this capture agrees with the client, so the server’s clock is probably wrong (unless both run on one machine).'
+        : 'The clock of this capture agrees with the server rather than the client, so the client’s clock is probably wrong.'),
   ];
 }
 
