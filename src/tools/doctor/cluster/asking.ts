@@ -27,9 +27,7 @@ export interface AskPlan {
   readonly external: readonly string[];
   /** Absolute; null if no name with a large answer is known. */
   readonly large: string | null;
-  /**
-   * Suffixes in the pods’ search paths other than the cluster’s. Absolute.
-   */
+  /** Suffixes in the pods’ search paths other than the cluster’s. Absolute. */
   readonly suffixes: readonly string[];
 }
 

@@ -1,6 +1,4 @@
-/**
- * The queries to a running cluster’s servers, for replicas, search domains and upstreams.
- */
+/** The queries to a running cluster’s servers, for replicas, search domains and upstreams. */
 import { parseHostPort } from '../../../server/base/ip.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import { uniqueServers } from '../../probe/probe-queries.ts';

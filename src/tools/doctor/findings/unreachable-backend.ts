@@ -3,10 +3,9 @@ import { isWithin, commonZone } from '../../../server/wire/within-zone.ts';
 import type { Contact } from '../observe/contacts.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isServer } from '../observe/roles.ts';
-import { wrong } from '../observe/outcomes.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
-import { isFailure } from '../observe/outcomes.ts';
+import { isFailure, wrong } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
 /** Ports of services from which DNS servers get names. */

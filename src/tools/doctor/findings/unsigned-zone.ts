@@ -1,6 +1,7 @@
 /** Zones that a server serves without signatures, although their parent has a DS record for them. */
 import { isWithin } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
+import type { Outcomes } from '../observe/outcomes.ts';
 import type { Observations } from '../observe/observations.ts';
 import { keysOf, listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -43,22 +44,15 @@ export const unsignedZone: FindingKind = {
     for (const { name } of observed.names.list) if (isWithin(name, zone)) claims.names.add(name);
     const count = theirs.reduce((sum, each) => sum + each.unsigned, 0);
     const withoutKey = theirs.reduce((sum, each) => sum + each.withoutKey, 0);
-    const failingAt = keysOf(
-      failing.flatMap(({ servers }) =>
-        [...servers].flatMap(([server, { servfail }]) =>
-          servfail > 0 && !unsigned.includes(server) ? server : [],
+    const serversWith = (test: (outcomes: Outcomes) => boolean): readonly string[] =>
+      keysOf(
+        failing.flatMap(({ servers }) =>
+          [...servers].filter(([server, each]) => test(each) && !unsigned.includes(server)),
         ),
-      ),
-      (server) => server,
-    );
-    const answering = keysOf(
-      failing.flatMap(({ servers }) =>
-        [...servers].flatMap(([server, { found: yes, servfail }]) =>
-          yes > 0 && servfail === 0 && !unsigned.includes(server) ? server : [],
-        ),
-      ),
-      (server) => server,
-    );
+        ([server]) => server,
+      );
+    const failingAt = serversWith(({ servfail }) => servfail > 0);
+    const answering = serversWith(({ found: yes, servfail }) => yes > 0 && servfail === 0);
     const domain = zone.slice(0, -1);
     const names = keysOf(failing, ({ name }) => name);
     return {
