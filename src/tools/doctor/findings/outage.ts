@@ -1,5 +1,7 @@
 /** A server that stops answering all clients, and may start again. */
+import type { Claims } from '../observe/claims.ts';
 import type { Observations } from '../observe/observations.ts';
+import type { ServerView } from '../observe/server-view.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import {
   excluded,
@@ -53,35 +55,10 @@ export const outage: FindingKind = {
     if (howNewOnesSuffer(observed) !== null) return excluded('only new sockets get no replies');
     for (const view of views) {
       const window = silenceOf(view, observed);
-      if (window === null) continue;
+      const losses = window === null ? null : lossesOf(view, window, observed, claims);
+      if (window === null || losses === null) continue;
       const { fromS, toS } = window;
-      if (hitsAllAlike(observed, [window])) continue;
-      const isMeanwhile = ({ sentMs }: SeenExchange): boolean =>
-        sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000;
-      const theirs = claims.openTo(view.address);
-      const losses = theirs.filter(isMeanwhile);
       const names = new Set(losses.map(({ name }) => name));
-      if (losses.length < MIN_CASES || wentAstray(losses)) continue;
-      // If most of the losses are explained, the others belong to them, and so do losses from reused
-      // ports.
-      const explained = claims.explainedTo(view.address).filter(isMeanwhile);
-      if (losses.length < OUTAGE_REST * explained.length) {
-        claims.take(losses);
-        continue;
-      }
-      if (losses.filter((loss) => isAnsweredElse(observed, loss)).length < MIN_CASES) continue;
-      if (onlyAaaa(losses)) continue;
-      const span = { fromMs: fromS * 1000, toMs: (toS + 1) * 1000 };
-      if (waitsForOthers(observed, view.address, span.fromMs, span.toMs)) continue;
-      if (isOfSomeSockets(losses, theirs)) continue;
-      if (areSilentByChance(observed.flows.to(view.address), span)) continue;
-      // Other queries are answered at the time, or these names never again. Losses before it are better
-      // evidence than the time in which all clients wait.
-      const earlier = theirs.filter(({ sentMs }) => sentMs < fromS * 1000);
-      const lots =
-        earlier.length < MIN_EARLIER_LOSSES ? [losses] : [losses, [...earlier, ...losses]];
-      if (lots.some((lot) => deadNames(observed, lot).some(({ chance }) => chance < UNLIKELY_DEAD)))
-        continue;
       takeSilence(observed, claims, losses);
       const together = silentToo(views, view, window, observed, claims);
       const { fromMs, backMs } = edgesOf(view, window);
@@ -91,7 +68,7 @@ export const outage: FindingKind = {
       const [alone] = clients;
       const isAlone = clients.size === 1 && observed.clients.size === 1;
       const accepted = isAlone
-        ? openedDuring(observed, [alone!], span.fromMs, span.toMs).length
+        ? openedDuring(observed, [alone!], fromS * 1000, (toS + 1) * 1000).length
         : 0;
       return {
         title:
@@ -134,6 +111,42 @@ export const outage: FindingKind = {
     return excluded('no server stopped answering all clients for a while');
   },
 };
+
+/** The queries that a server lost while it was silent; null if its silence has another reason. */
+function lossesOf(
+  view: ServerView,
+  window: NonNullable<ReturnType<typeof silenceOf>>,
+  observed: Observations,
+  claims: Claims,
+): readonly SeenExchange[] | null {
+  const { fromS, toS } = window;
+  if (hitsAllAlike(observed, [window])) return null;
+  const isMeanwhile = ({ sentMs }: SeenExchange): boolean =>
+    sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000;
+  const theirs = claims.openTo(view.address);
+  const losses = theirs.filter(isMeanwhile);
+  if (losses.length < MIN_CASES || wentAstray(losses)) return null;
+  // If most of the losses are explained, the others belong to them, and so do losses from reused
+  // ports.
+  const explained = claims.explainedTo(view.address).filter(isMeanwhile);
+  if (losses.length < OUTAGE_REST * explained.length) {
+    claims.take(losses);
+    return null;
+  }
+  if (losses.filter((loss) => isAnsweredElse(observed, loss)).length < MIN_CASES) return null;
+  if (onlyAaaa(losses)) return null;
+  const span = { fromMs: fromS * 1000, toMs: (toS + 1) * 1000 };
+  if (waitsForOthers(observed, view.address, span.fromMs, span.toMs)) return null;
+  if (isOfSomeSockets(losses, theirs)) return null;
+  if (areSilentByChance(observed.flows.to(view.address), span)) return null;
+  // Other queries are answered at the time, or these names never again. Losses before it are better
+  // evidence than the time in which all clients wait.
+  const earlier = theirs.filter(({ sentMs }) => sentMs < fromS * 1000);
+  const lots = earlier.length < MIN_EARLIER_LOSSES ? [losses] : [losses, [...earlier, ...losses]];
+  if (lots.some((lot) => deadNames(observed, lot).some(({ chance }) => chance < UNLIKELY_DEAD)))
+    return null;
+  return losses;
+}
 
 /**
  * True if so few sockets have losses that the server's usual losses explain them. One of several
