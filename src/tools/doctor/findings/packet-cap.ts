@@ -72,27 +72,9 @@ export const packetCap: FindingKind = {
     if (sparesKnown(observed) && !oneLosesAlone(observed))
       return excluded('sockets that were answered before lose no queries');
     for (const server of busy) {
-      // If replies are late before losses begin, they wait in a queue.
-      if (server.isOutOfBreath) continue;
-      const found =
-        sameForEach(server, observed) ??
-        plateauOf(server, observed) ??
-        bucketOf(server, observed) ??
-        ofEachClient(server, observed) ??
-        bucketOfEach(server, observed) ??
-        evenlyOfSome(server, observed, claims);
-      if (found === null) continue;
-      const losses = claims
-        .openOrFlooded(server.address)
-        .filter(({ client }) => found.clients?.has(client.address) ?? true);
-      if (losses.length < MIN_LIMIT_LOSSES) continue;
-      // A limit does not look at names.
-      const dead = deadNames(observed, losses);
-      if (
-        dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null)
-      )
-        continue;
-      if (isOfSearch(losses, observed)) continue;
+      const limit = limitAt(server, observed, claims);
+      if (limit === null) continue;
+      const { found, losses } = limit;
       claims.take(losses);
       const flood = floodAmong(claims, losses);
       const flooder = flooderOf(observed, losses);
@@ -160,6 +142,33 @@ export const packetCap: FindingKind = {
     return excluded('replies follow the queries at every rate');
   },
 };
+
+/** A limit that explains the losses of a server, and these losses; null if none does. */
+function limitAt(
+  server: ServerView,
+  observed: Observations,
+  claims: Claims,
+): { readonly found: PacketLimit; readonly losses: readonly SeenExchange[] } | null {
+  // If replies are late before losses begin, they wait in a queue.
+  if (server.isOutOfBreath) return null;
+  const found =
+    sameForEach(server, observed) ??
+    plateauOf(server, observed) ??
+    bucketOf(server, observed) ??
+    ofEachClient(server, observed) ??
+    bucketOfEach(server, observed) ??
+    evenlyOfSome(server, observed, claims);
+  if (found === null) return null;
+  const losses = claims
+    .openOrFlooded(server.address)
+    .filter(({ client }) => found.clients?.has(client.address) ?? true);
+  if (losses.length < MIN_LIMIT_LOSSES) return null;
+  // A limit does not look at names.
+  const dead = deadNames(observed, losses);
+  if (dead.some((each) => each.chance < UNLIKELY_DEAD || searchDomainOf(each, observed) !== null))
+    return null;
+  return isOfSearch(losses, observed) ? null : { found, losses };
+}
 
 /** The fix for clients that do not cache. */
 function cacheFix(uncached: readonly Repeating[]): PartialText {
