@@ -63,7 +63,7 @@ export interface NodeFact extends ObjectRecord {
   readonly prefixes: string;
 }
 
-/** All information about the pods at an address. The pods themselves stay on the main thread (pods.ts). */
+/** All information about the pods at an address. The pods themselves stay on the main thread (control/pod-table.ts). */
 export interface AddressFact {
   readonly kind: 'Address';
   /** 4 or 16 bytes. */

@@ -22,7 +22,7 @@ import {
   printPorts,
 } from '../contract/endpoint-encoding.ts';
 import { placeHash } from '../contract/place-hash.ts';
-import { POD, type PodRecord } from '../contract/pods.ts';
+import { POD, type PodRecord } from './pod-table.ts';
 
 /** An object as the control part stores it. Workers receive all of them except pods. */
 export type ClusterRecord =

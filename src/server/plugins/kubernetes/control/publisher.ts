@@ -7,7 +7,7 @@ import type { Histogram, Registry } from '../../../metrics/registry.ts';
 import type { KeptAcrossReloads } from '../../../engine/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../../../engine/contract/data-set.ts';
 import type { ClusterFact, TriggerTimes } from '../contract/cluster-facts.ts';
-import { PodTable } from '../contract/pods.ts';
+import { PodTable } from './pod-table.ts';
 import type { ClusterRecord } from './cluster-records.ts';
 
 export interface PublisherParts {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseAddress } from '../../../base/ip.ts';
 import type { Pod } from '../../../kube/store/objects.ts';
+import type { NamespaceNumbers } from '../contract/namespace-table.ts';
 import { ClientTable } from '../worker/client-table.ts';
-import { clusterRecords } from '../control/cluster-records.ts';
-import type { NamespaceNumbers } from './namespace-table.ts';
-import { PodTable, type PodRecord } from './pods.ts';
+import { clusterRecords } from './cluster-records.ts';
+import { PodTable, type PodRecord } from './pod-table.ts';
 
 const { of } = clusterRecords({ podNames: false, outside: false });
 

@@ -2,11 +2,11 @@
 import { larger } from '../../../base/copy-bytes.ts';
 import { hashBytes } from '../../../base/hash.ts';
 import type { ObjectRecord } from '../../../kube/store/object-record.ts';
-import type { AddressFact } from './cluster-facts.ts';
-import { encodeAddress } from './endpoint-encoding.ts';
-import { AddressTable, Multimap } from './multimap.ts';
-import { NamespaceTable } from './namespace-table.ts';
-import { placeHash } from './place-hash.ts';
+import type { AddressFact } from '../contract/cluster-facts.ts';
+import { encodeAddress } from '../contract/endpoint-encoding.ts';
+import { AddressTable, Multimap } from '../contract/multimap.ts';
+import { NamespaceTable } from '../contract/namespace-table.ts';
+import { placeHash } from '../contract/place-hash.ts';
 
 /** A pod, reduced to the data that determines who sends from its addresses. */
 export interface PodRecord extends ObjectRecord {
