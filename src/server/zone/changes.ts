@@ -1,9 +1,9 @@
 /** The combined differences between versions of a zone. */
 import type { Slices } from '../base/slices.ts';
-import { CLASS, TYPE, typeName } from '../wire/iana.ts';
+import { TYPE, typeName } from '../wire/iana.ts';
 import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
 import type { Difference } from './difference.ts';
-import type { GrowingBytes } from './growing.ts';
+import { partsOf, trimmed } from './stored-record.ts';
 
 /** A record mentioned in differences. */
 interface RecordChange {
@@ -89,37 +89,6 @@ export class Changes {
 function notThere(bytes: Uint8Array): never {
   const owner = printName(trimmed(bytes));
   throw new Error(`differences remove a missing record: ${owner} ${typeName(partsOf(bytes).type)}`);
-}
-
-/** Returns the name that the bytes start with. */
-export function trimmed(owner: Uint8Array): WireName {
-  let end = 0;
-  while (owner[end]! > 0) end += owner[end]! + 1;
-  return owner.subarray(0, end + 1);
-}
-
-/** Writes a record in message format, without compression. */
-export function putRecord(
-  to: GrowingBytes,
-  owner: WireName,
-  type: number,
-  ttl: number,
-  data: Uint8Array,
-): void {
-  to.push(owner);
-  to.u16(type);
-  to.u16(CLASS.IN);
-  to.u32(ttl);
-  to.u16(data.length);
-  to.push(data);
-}
-
-/** Returns the type in an encoded record, its position, and the TTL. */
-export function partsOf(bytes: Uint8Array): { fields: number; type: number; ttl: number } {
-  const fields = trimmed(bytes).length;
-  const word = (at: number): number => (bytes[at]! << 8) | bytes[at + 1]!;
-  const ttl = ((word(fields + 4) << 16) | word(fields + 6)) >>> 0;
-  return { fields, type: word(fields), ttl };
 }
 
 /**

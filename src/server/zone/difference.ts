@@ -1,12 +1,13 @@
 import { sharedBytes } from '../base/shared-memory.ts';
 import type { Slices } from '../base/slices.ts';
-import { CLASS } from '../wire/iana.ts';
-import { LOWER, NAME_MAX, nameLength } from '../wire/name.ts';
+import { NAME_MAX } from '../wire/name.ts';
 import { GrowingBytes } from './growing.ts';
 import { serialIn } from './zone-builder.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { RecordCursor } from './record-cursor.ts';
+import { putRecord, soaDataIn, trimmed } from './stored-record.ts';
 import { ZoneData } from './zone-data.ts';
+import { compareLabels } from './zone-index.ts';
 
 /**
  * The changes from one version of a zone to the next (RFC 1995). The removed records are followed by the added ones, in
@@ -148,15 +149,11 @@ function writeRecords(to: GrowingBytes, at: NodeByNode): void {
 /** Creates a difference from the received records. Both of its parts begin with an SOA record. */
 export function difference(removed: GrowingBytes, added: GrowingBytes): Difference {
   return {
-    from: soaSerial(removed),
-    to: soaSerial(added),
+    from: serialIn(soaDataIn(removed.written)),
+    to: serialIn(soaDataIn(added.written)),
     removed: shared(removed),
     added: shared(added),
   };
-}
-
-function soaSerial({ bytes, length }: GrowingBytes): number {
-  return serialIn(bytes.subarray(nameLength(bytes) + 10, length));
 }
 
 function shared({ bytes, length }: GrowingBytes): Uint8Array {
@@ -173,12 +170,7 @@ function recordBytes(zone: ZoneData, cursor: RecordCursor): Uint8Array {
 
 function writeRecord(to: GrowingBytes, { data }: ZoneData, cursor: RecordCursor): void {
   const { owner, type, ttl, at, length } = cursor;
-  to.copy(owner, 0, nameLength(owner));
-  to.u16(type);
-  to.u16(CLASS.IN);
-  to.u32(ttl);
-  to.u16(length);
-  to.copy(data, at, length);
+  putRecord(to, trimmed(owner), type, ttl, data.subarray(at, at + length));
 }
 
 /** Compares two names in canonical order (RFC 4034 section 6.1). */
@@ -187,13 +179,8 @@ function compareOwners(a: Uint8Array, aLength: number, b: Uint8Array, bLength: n
   const bCount = startsOf(b, bLength, bStarts);
   for (let i = 1; i <= Math.min(aCount, bCount); i++) {
     const aAt = aStarts[aCount - i]!;
-    const bAt = bStarts[bCount - i]!;
-    const length = Math.min(a[aAt]!, b[bAt]!);
-    for (let j = 1; j <= length; j++) {
-      const difference = LOWER[a[aAt + j]!]! - LOWER[b[bAt + j]!]!;
-      if (difference !== 0) return difference;
-    }
-    if (a[aAt] !== b[bAt]) return a[aAt]! - b[bAt]!;
+    const difference = compareLabels(a, aAt, b, bStarts[bCount - i]!);
+    if (difference !== 0) return difference;
   }
   return aCount - bCount;
 }

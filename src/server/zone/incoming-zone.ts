@@ -2,8 +2,9 @@ import type { Slices } from '../base/slices.ts';
 import { TYPE, typeName } from '../wire/iana.ts';
 import { foldName, LOWER, nameLength, printName, suffixAt, type WireName } from '../wire/name.ts';
 import { changedZone } from './changed-zone.ts';
-import { Changes, partsOf, putRecord, trimmed } from './changes.ts';
+import { Changes } from './changes.ts';
 import { difference, type Difference } from './difference.ts';
+import { putRecord, soaDataIn, trimmed } from './stored-record.ts';
 import { GrowingBytes } from './growing.ts';
 import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { isNewer } from './serial.ts';
@@ -219,12 +220,6 @@ export class IncomingZone {
     const packed = yield* changedZone(this.#old!, changes, this.#soa!);
     return { packed, serial, differences, records };
   }
-}
-
-/** Returns the data of the SOA record that starts one part of a difference. */
-function soaDataIn(records: Uint8Array): Uint8Array {
-  const at = partsOf(records).fields + 10;
-  return records.subarray(at, at + ((records[at - 2]! << 8) | records[at - 1]!));
 }
 
 /** Size in bytes of the five numbers after the two names in an SOA record's data. */

@@ -31,14 +31,7 @@ export interface PackedZone {
 }
 
 /** A node's flags, in addition to its RRsets. */
-export const NODE: {
-  readonly CUT: 1;
-  readonly DNAME: 2;
-  readonly WILD: 4;
-  readonly ALIAS: 8;
-  readonly HIDDEN: 16;
-  readonly GLUE: 32;
-} = {
+export const NODE = {
   /** The node has NS records and is below the apex, so another zone begins here. */
   CUT: 1,
   DNAME: 2,

@@ -3,11 +3,11 @@ import { sharedBytes, sharedWords } from '../base/shared-memory.ts';
 import { atOnce, type Slices } from '../base/slices.ts';
 import { sortSlowly } from '../base/sort-slowly.ts';
 import { TYPE } from '../wire/iana.ts';
-import { foldNameInto, LOWER, NAME_MAX, printName, suffixAt, type WireName } from '../wire/name.ts';
+import { foldNameInto, NAME_MAX, printName, suffixAt, type WireName } from '../wire/name.ts';
 import { DistinctRecords, placeOf, setOf } from './distinct-records.ts';
 import { GrowingNumbers, GrowingBytes } from './growing.ts';
 import { homeSlot, NODE, type PackedZone } from './packed-zone.ts';
-import { hashLabel, indexNodes, putSlot } from './zone-index.ts';
+import { compareLabels, hashLabel, indexNodes, putSlot } from './zone-index.ts';
 
 /** The reasons for rejecting a record. */
 export type RecordRefusal =
@@ -209,14 +209,7 @@ export class ZoneBuilder {
   }
 
   #sameLabel(node: number, owner: Uint8Array, at: number): boolean {
-    const { bytes } = this.#labels;
-    const there = this.#labelAt.at(node);
-    const length = owner[at]!;
-    if (bytes[there] !== length) return false;
-    for (let i = 1; i <= length; i++) {
-      if (LOWER[bytes[there + i]!] !== LOWER[owner[at + i]!]) return false;
-    }
-    return true;
+    return compareLabels(this.#labels.bytes, this.#labelAt.at(node), owner, at) === 0;
   }
 
   #grow(): void {
@@ -289,7 +282,7 @@ export class ZoneBuilder {
     }
     const { bytes } = this.#labels;
     const compare = (a: number, b: number): number =>
-      compareLabels(bytes, this.#labelAt.at(a), this.#labelAt.at(b));
+      compareLabels(bytes, this.#labelAt.at(a), bytes, this.#labelAt.at(b));
     const order = new Uint32Array(count);
     let done = 0;
     const stack: number[] = [0];
@@ -367,16 +360,6 @@ const LOOP_SLICE = 0x3fff;
 const NODE_SLICE = 0xff;
 const labelStarts = new Uint8Array(128);
 const folded = new Uint8Array(NAME_MAX);
-
-/** Compares two labels in canonical order (RFC 4034 section 6.1). */
-function compareLabels(bytes: Uint8Array, a: number, b: number): number {
-  const length = Math.min(bytes[a]!, bytes[b]!);
-  for (let i = 1; i <= length; i++) {
-    const difference = LOWER[bytes[a + i]!]! - LOWER[bytes[b + i]!]!;
-    if (difference !== 0) return difference;
-  }
-  return bytes[a]! - bytes[b]!;
-}
 
 /** Reads the serial in SOA data, which follows the two names. */
 export function serialIn(data: Uint8Array): number {

@@ -67,6 +67,16 @@ export function hashLabel(parent: number, bytes: Uint8Array, at: number): number
 
 const label = new Uint8Array(63);
 
+/** Compares two labels in canonical order (RFC 4034 section 6.1). */
+export function compareLabels(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): number {
+  const length = Math.min(a[aAt]!, b[bAt]!);
+  for (let i = 1; i <= length; i++) {
+    const difference = LOWER[a[aAt + i]!]! - LOWER[b[bAt + i]!]!;
+    if (difference !== 0) return difference;
+  }
+  return a[aAt]! - b[bAt]!;
+}
+
 /** Puts a value into the first free slot for a hash. */
 export function putSlot(slots: Uint32Array, hash: number, value: number): void {
   let slot = homeSlot(hash, slots.length);
