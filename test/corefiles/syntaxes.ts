@@ -3,8 +3,6 @@ import assert from 'node:assert/strict';
 
 import { pluginProblem, pluginRemark } from '../../src/server/corefile/problems.ts';
 import {
-  keyed,
-  keyword,
   leading,
   oneZone,
   optional,
@@ -154,7 +152,6 @@ export const forward: Syntax<
     policy: PropertySchema<'random' | 'round_robin' | 'sequential'>;
     healthCheck: PropertySchema<BoundPositions<{
       intervalMs: Position<number>;
-      noRecursion: Position<boolean>;
       domain: Position<string>;
     }> | null>;
     tls: PropertySchema<string[] | null>;
@@ -174,8 +171,7 @@ export const forward: Syntax<
     policy: setting('policy', choice('random', 'round_robin', 'sequential'), { default: 'random' }),
     healthCheck: fields('health_check', {
       intervalMs: required(duration('DURATION')),
-      noRecursion: keyword('no_rec', { anywhere: true }),
-      domain: keyed('domain', word('FQDN'), { default: '.' }),
+      domain: optional(word('FQDN'), { default: '.' }),
     }),
     tls: custom('tls', '[CERT KEY] [CA]', (words, refuse) =>
       words.length > 3 ? refuse('too many files', words[3]!.place) : words.map(({ text }) => text),

@@ -73,14 +73,6 @@ export class DirectiveLine {
     return this.#words.splice(0);
   }
 
-  /** Consumes `count` words starting with `word`. Returns null if `word` is not on the line. */
-  takeFrom(word: string, count: number): readonly Token[] | null {
-    const at = this.#words.findIndex((token) => token.text === word);
-    if (at < 0) return null;
-    if (at + count > this.#words.length) this.refuseCount();
-    return this.#words.splice(at, count);
-  }
-
   read<T>(value: Value<T>, word: Token): T {
     const found = value.read(word);
     if (!(found instanceof Wrong)) return found;

@@ -28,9 +28,9 @@ export function maximum(
   const property = setting(name, count, { help: `${what}, 0: no limit (default ${byDefault})` });
   return {
     ...property,
-    take(line, before, bind) {
+    take(line, before) {
       if (before !== null) line.refuse(`${name} already defined for this server block`);
-      return property.take(line, before, bind);
+      return property.take(line, before);
     },
   };
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { bind, cache, forward, messages, only } from '../../../test/corefiles/syntaxes.ts';
-import { keyword, last, optional, required, zones } from './positions.ts';
+import { last, zones } from './positions.ts';
 import { directive } from './syntax.ts';
-import { integer, word } from './word-values.ts';
+import { word } from './word-values.ts';
 
 describe('arguments', () => {
   test('a leading number is the TTL, names are zones; none means the block’s zones', () => {
@@ -99,24 +99,5 @@ describe('arguments', () => {
       'cache a1',
     ])
       assert.deepEqual(bind(cache, line).warnings, [], line);
-  });
-
-  test('keywords come next or anywhere', () => {
-    const dnstap = directive({
-      name: 'dnstap',
-      summary: '',
-      repeat: 'each',
-      args: {
-        listen: keyword('listen'),
-        socket: required(word('SOCKET')),
-        full: keyword('full'),
-        bufferMiB: optional(integer('WRITEBUFFER', { min: 1, max: 1024 })),
-      },
-    });
-    const { at: _, ...options } = bind(dnstap, 'dnstap listen /s full 4').options[0]!;
-    assert.deepEqual(options, { listen: true, socket: '/s', full: true, bufferMiB: 4 });
-    const [first] = bind(forward, 'forward . 1 {\nhealth_check 1s domain a.org no_rec\n}').options;
-    assert.deepEqual(first!.healthCheck, { intervalMs: 1000, noRecursion: true, domain: 'a.org' });
-    assert.deepEqual(messages(forward, 'forward . 1 {\nhealth_check 1s domain\n}').length, 1);
   });
 });

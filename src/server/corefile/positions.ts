@@ -14,7 +14,7 @@ export interface Position<T> {
   readonly help: string;
   /** The default for the documentation, or empty if there is none. */
   readonly defaultText: string;
-  /** True if it is parsed before the others, because it is at the end of the line or anywhere on it. */
+  /** True if it is parsed before the others, because it is at the end of the line. */
   readonly early: boolean;
   take(line: DirectiveLine): T;
 }
@@ -152,45 +152,6 @@ export function oneZone(show: string, { help = '' }: Help = {}): Position<string
     }
     return found[0]!;
   });
-}
-
-/** True if `word` comes next or, with `anywhere`, is among the remaining words. @public */
-export function keyword(
-  word: string,
-  options: Help & { readonly anywhere?: boolean } = {},
-): Position<boolean> {
-  const { anywhere = false, help = '' } = options;
-  return {
-    ...position(`[${word}]`, help, (line) => {
-      if (anywhere) return line.takeFrom(word, 1) !== null;
-      if (line.peek()?.text !== word) return false;
-      line.take();
-      return true;
-    }),
-    early: anywhere,
-  };
-}
-
-/** A word followed by its value, which can be anywhere on the line: `[domain FQDN]`. @public */
-export function keyed<T>(word: string, value: Value<T>, options?: Help): Position<T | null>;
-export function keyed<T>(
-  word: string,
-  value: Value<T>,
-  options: Help & { readonly default: NoInfer<T> },
-): Position<T>;
-export function keyed<T>(
-  word: string,
-  value: Value<T>,
-  options: Help & { readonly default?: T } = {},
-): Position<T | null> {
-  return {
-    ...position(`[${word} ${value.show}]`, options.help ?? '', (line): T | null => {
-      const pair = line.takeFrom(word, 2);
-      return pair === null ? (options.default ?? null) : line.read(value, pair[1]!);
-    }),
-    defaultText: options.default === undefined ? '' : value.print(options.default),
-    early: true,
-  };
 }
 
 /** A position with a custom parser. */

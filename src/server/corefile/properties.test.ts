@@ -12,10 +12,6 @@ import {
   messages,
   only,
 } from '../../../test/corefiles/syntaxes.ts';
-import { required, rest } from './positions.ts';
-import { flag, section, sections, setting } from './properties.ts';
-import { directive } from './syntax.ts';
-import { word } from './word-values.ts';
 
 describe('properties', () => {
   test('have their defaults if absent', () => {
@@ -167,28 +163,6 @@ describe('properties', () => {
         [['.', 'example.org.'], ['drop']],
       ],
     );
-  });
-
-  test('one with its own braces', () => {
-    const tls = directive({
-      name: 'tls',
-      summary: '',
-      repeat: 'last',
-      properties: {
-        acme: section('acme', {
-          args: { domains: rest(word('DOMAIN'), { min: 1 }) },
-          properties: { email: setting('email', word('EMAIL')), staging: flag('staging') },
-        }),
-        keys: sections('key', { args: { file: required(word('FILE')) }, properties: {} }),
-      },
-    });
-    assert.deepEqual(only(tls, 'tls {\nacme a b {\nemail x\n}\nkey k {\n}\nkey l\n}'), {
-      acme: { domains: ['a', 'b'], email: 'x', staging: false },
-      keys: [{ file: 'k' }, { file: 'l' }],
-    });
-    assert.deepEqual(messages(tls, 'tls {\nacme a {\nmail x\n}\n}'), [
-      "plugin/tls: Corefile:4 - Error during parsing: unknown property 'mail'",
-    ]);
   });
 
   test('ten times as many lines take ten times as long, not a hundred times', async () => {

@@ -7,14 +7,8 @@ import type { Advice } from './problems.ts';
 import type { DirectiveLine } from './line.ts';
 import { bindPositions, showPositions, takeZones } from './positions.ts';
 import type { BoundPositions, Help, Positions } from './positions.ts';
-import type { Property, Token } from './corefile-tree.ts';
+import type { Token } from './corefile-tree.ts';
 import type { Value } from './word-values.ts';
-
-/** Binds the lines inside a property's own braces. */
-export type BindLines = <P extends Properties>(
-  shape: P,
-  lines: readonly Property[],
-) => BoundProperties<P>;
 
 /** One kind of line inside a directive's braces, and the option that it provides. */
 export interface PropertySchema<T> {
@@ -25,15 +19,13 @@ export interface PropertySchema<T> {
   readonly help: string;
   /** The default for the documentation, or empty if there is none. */
   readonly defaultText: string;
-  /** The properties inside its braces, or null if it has no braces. */
-  readonly nested: Properties | null;
   /** For `*`, limits it to lines above the first one that starts with this word. */
   readonly above: string | null;
   /** True if workers do not need it, so that its lines are not sent to them. */
   readonly controlOnly: boolean;
   initial(): T;
   /** @param before the value from the lines above, or `initial()` for the first one */
-  take(line: DirectiveLine, before: T, bind: BindLines): T;
+  take(line: DirectiveLine, before: T): T;
 }
 
 /** The lines allowed inside braces, by option name. */
@@ -68,9 +60,9 @@ export function chained<T>(strict: PropertySchema<T>): PropertySchema<T> {
 function withTail<T>(strict: PropertySchema<T>, tail: DirectiveLine['tail']): PropertySchema<T> {
   return {
     ...strict,
-    take: (line, before, bind) => {
+    take: (line, before) => {
       line.tail = tail;
-      return strict.take(line, before, bind);
+      return strict.take(line, before);
     },
   };
 }
@@ -287,42 +279,6 @@ export function lines<T>(
   };
 }
 
-/** A property with arguments and braces. If there are several, the last one counts. */
-export function section<A extends Positions, P extends Properties>(
-  word: string,
-  shape: Help & { readonly args: A; readonly properties: P },
-): PropertySchema<(BoundPositions<A> & BoundProperties<P>) | null> {
-  return {
-    ...property<(BoundPositions<A> & BoundProperties<P>) | null>(
-      word,
-      showPositions(shape.args),
-      shape.help ?? '',
-      null,
-      (line, _before, bind) => ({
-        ...bindPositions(shape.args, line),
-        ...bind(shape.properties, line.block ?? []),
-      }),
-    ),
-    nested: shape.properties,
-  };
-}
-
-/**
- * Like `section`, with one object each.
- * @public
- */
-export function sections<A extends Positions, P extends Properties>(
-  word: string,
-  shape: Help & { readonly args: A; readonly properties: P },
-): PropertySchema<readonly (BoundPositions<A> & BoundProperties<P>)[]> {
-  const one = section(word, shape);
-  return {
-    ...one,
-    initial: () => [],
-    take: (line, before, bind) => longer(before, [one.take(line, null, bind)!]),
-  };
-}
-
 /**
  * Lists that `longer` created and no other code has seen yet. Without this, each line would copy the ones before it,
  * which is gigabytes for twenty thousand lines of hosts.
@@ -349,7 +305,6 @@ function property<T>(
     show: args === '' ? word : `${word} ${args}`,
     help,
     defaultText: '',
-    nested: null,
     above: null,
     controlOnly: false,
     initial: () => initial,

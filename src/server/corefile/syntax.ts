@@ -2,7 +2,7 @@
  * The syntax of a directive, declared once. The parser, the error messages, the type of the options, the Syntax section
  * of the plugin's page and the linter all use it.
  *
- * The parts: what a word can mean (values.ts), where words are on a line (positions.ts), the lines inside braces
+ * The parts: what a word can mean (word-values.ts), where words are on a line (positions.ts), the lines inside braces
  * (properties.ts). A complete example:
  *
  *     export const syntax = directive({
@@ -21,7 +21,7 @@ import { meant, pluginProblem, pluginRemark } from './problems.ts';
 import { DirectiveLine, LineRefusal } from './line.ts';
 import type { Binding } from './line.ts';
 import { bindPositions, showPositions } from './positions.ts';
-import type { BoundPositions, Positions } from './positions.ts';
+import type { BoundPositions, Position, Positions } from './positions.ts';
 import type { BoundProperties, Properties, PropertySchema } from './properties.ts';
 import type { Directive, Property, Token } from './corefile-tree.ts';
 
@@ -202,7 +202,7 @@ function bindOccurrence(
     if (none && block !== null) line.refuseCount();
     return positions;
   });
-  const properties = bindProperties(syntax, syntax.properties, block ?? [], binding, said);
+  const properties = bindProperties(syntax, block ?? [], binding, said);
   exclude(syntax, block ?? [], binding);
   return bound === null ? null : { ...bound, ...properties, at: at.place };
 }
@@ -239,16 +239,15 @@ function bindingFor(
   };
 }
 
-function bindProperties<P extends Properties>(
-  syntax: Syntax,
-  shape: P,
+function bindProperties(
+  { properties, retired }: Syntax,
   lines: readonly Property[],
   binding: Binding,
-  said: Readonly<Record<string, unknown>> = {},
-): BoundProperties<P> {
+  said: Readonly<Record<string, unknown>>,
+): BoundProperties<Properties> {
   const bound: Record<string, unknown> = {};
   const byWord = new Map<string, [string, PropertySchema<unknown>]>();
-  for (const [key, property] of Object.entries(shape)) {
+  for (const [key, property] of Object.entries(properties)) {
     bound[key] = Object.hasOwn(said, key) ? said[key] : property.initial();
     for (const word of property.words) byWord.set(word, [key, property]);
   }
@@ -262,10 +261,8 @@ function bindProperties<P extends Properties>(
     if (name.text === free?.[1].above) freeClosed = true;
     const [key, property] = known ?? (freeClosed ? [] : (free ?? []));
     if (property === undefined || key === undefined) {
-      const retired =
-        Object.hasOwn(syntax.retired, name.text) && syntax.properties === (shape as Properties);
-      if (retired && block === null) {
-        binding.warning(name.place, `'${name.text}' is ignored: ${syntax.retired[name.text]}`, {
+      if (Object.hasOwn(retired, name.text) && block === null) {
+        binding.warning(name.place, `'${name.text}' is ignored: ${retired[name.text]}`, {
           code: 'property-retired',
         });
       } else unknownProperty(name, [...byWord.keys()], binding);
@@ -273,14 +270,12 @@ function bindProperties<P extends Properties>(
     }
     const words = new DirectiveLine(name, args, block, binding, property.show);
     guarded(binding, () => {
-      bound[key] = property.take(words, bound[key], (inner, held) =>
-        bindProperties(syntax, inner, held, binding),
-      );
+      bound[key] = property.take(words, bound[key]);
       const [next, ...rest] = words.takeAll();
       if (next !== undefined) {
         readsNext(next, binding);
         queue.push({ name: next, args: rest, block });
-      } else if (block !== null && property.nested === null) {
+      } else if (block !== null) {
         words.refuse("unknown property '{'", name.place, {
           code: 'property-unknown',
           hint: `'${name.text}' does not accept braces.`,
@@ -289,7 +284,7 @@ function bindProperties<P extends Properties>(
       return null;
     });
   }
-  return bound as BoundProperties<P>;
+  return bound;
 }
 
 function readsNext({ text, place }: Token, binding: Binding): void {
@@ -346,38 +341,17 @@ function formOf({ name, args }: Syntax): string {
  */
 export function printSyntax(syntax: Syntax): string {
   const head = formOf(syntax);
-  const inner = showProperties(syntax.properties, '    ');
+  const inner = Object.values(syntax.properties).map(({ show }) => `    ${show}`);
   const shape = inner.length === 0 ? [head] : [`${head} {`, ...inner, '}'];
   const notes = [
-    ...Object.values(syntax.args).flatMap(({ show, help, defaultText }) =>
-      note(show, help, defaultText),
-    ),
-    ...noteProperties(syntax.properties, ''),
+    ...[...Object.values(syntax.args), ...Object.values(syntax.properties)].flatMap(note),
     ...Object.entries(syntax.retired).map(([word, text]) => `- \`${word}\` is ignored: ${text}`),
   ];
   const text = ['```', ...shape, '```'];
   return [...text, ...(notes.length === 0 ? [] : ['', ...notes]), ''].join('\n');
 }
 
-function showProperties(properties: Properties, indent: string): string[] {
-  return Object.values(properties).flatMap(({ show, nested }) => {
-    if (nested === null) return [`${indent}${show}`];
-    return [`${indent}${show} {`, ...showProperties(nested, `${indent}    `), `${indent}}`];
-  });
-}
-
-function noteProperties(properties: Properties, indent: string): string[] {
-  return Object.values(properties).flatMap(({ show, help, defaultText, nested }) => [
-    ...note(show, help, defaultText).map((line) => indent + line),
-    ...(nested === null ? [] : noteProperties(nested, `${indent}  `)),
-  ]);
-}
-
-function note(show: string, help: string, defaultText: string): string[] {
-  if (help === '' && defaultText === '') return [];
-  const parts = [
-    ...(help === '' ? [] : [help]),
-    ...(defaultText === '' ? [] : [`default ${defaultText}`]),
-  ];
-  return [`- \`${show}\`: ${parts.join('; ')}.`];
+function note({ show, help, defaultText }: Position<unknown> | PropertySchema<unknown>): string[] {
+  const parts = [help, defaultText === '' ? '' : `default ${defaultText}`].filter(Boolean);
+  return parts.length === 0 ? [] : [`- \`${show}\`: ${parts.join('; ')}.`];
 }

@@ -19,9 +19,9 @@ const config = setting('tls', word('CONFIGFILE'), {
 
 const tls: PropertySchema<string | null> = {
   ...config,
-  take(line, before, bind) {
+  take(line, before) {
     if (before !== null) line.refuse('tls block already specified');
-    return config.take(line, before, bind);
+    return config.take(line, before);
   },
 };
 

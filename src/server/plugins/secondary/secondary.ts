@@ -261,8 +261,8 @@ function addingUp(
 ): PropertySchema<MemberNames | null> {
   return {
     ...property,
-    take(line, before, bind) {
-      return merged(before, property.take(line, before, bind)!);
+    take(line, before) {
+      return merged(before, property.take(line, before)!);
     },
   };
 }

@@ -39,9 +39,9 @@ const receiver = value<Receiver>('ADDRESS', ({ text }) => {
 function once<T>(property: PropertySchema<T | null>): PropertySchema<T | null> {
   return {
     ...property,
-    take(line, before, bind) {
+    take(line, before) {
       if (before !== null) line.refuse(`${property.words[0]} already specified`);
-      return property.take(line, before, bind);
+      return property.take(line, before);
     },
   };
 }
