@@ -5,7 +5,7 @@
 import { child, text } from '../../server/base/json-object.ts';
 import { Problem, nearest } from '../../server/base/problem.ts';
 import { manifestObjects, type ProxyObjects } from './proxy-rules/cluster-state.ts';
-import { defaultRanges, ImpliedCluster } from '../../server/kube/manifests/cluster.ts';
+import { ImpliedCluster } from '../../server/kube/manifests/cluster.ts';
 import type { Manifest } from '../../server/kube/manifests/manifest.ts';
 import { impliedNodes, type ImpliedPod } from '../../server/kube/manifests/pods.ts';
 import { readGoodManifests } from '../../server/kube/manifests/read-once.ts';
@@ -316,7 +316,7 @@ export function podsOf(manifests: readonly Manifest[], file: string): readonly I
     labels: '',
     namespaceLabels: '',
   };
-  const implied = new ImpliedCluster(wanted, defaultRanges);
+  const implied = new ImpliedCluster(wanted);
   implied.build([...manifests]);
   const pods = implied
     .pods([...manifests])

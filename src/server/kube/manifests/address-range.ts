@@ -15,14 +15,10 @@ export class AddressRange {
   /** All addresses are in use until this round ends. */
   #full = false;
 
-  /** @param range in CIDR form; throws a `RangeError` if it is malformed or has fewer than 4 addresses */
+  /** @param range in CIDR form, with at least 4 addresses */
   constructor(range: string) {
-    const net = parseNet(range);
-    if (net === null || net.bytes.length * 8 - net.bits < 2) {
-      throw new RangeError(`'${range}' is not an address range`);
-    }
-    this.#net = net;
-    this.#size = 2 ** Math.min(24, net.bytes.length * 8 - net.bits);
+    this.#net = parseNet(range)!;
+    this.#size = 2 ** Math.min(24, this.#net.bytes.length * 8 - this.#net.bits);
   }
 
   /** Starts a round. `fixed` are explicitly chosen addresses, which are never assigned to another name. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EndpointSlice, ObjectKind, KubeObject, Pod, Service } from '../store/objects.ts';
 import type { WantedObjects } from '../store/object-source.ts';
-import { defaultRanges, ImpliedCluster } from './cluster.ts';
+import { ImpliedCluster } from './cluster.ts';
 import { readManifests } from './manifest-file.ts';
 
 const wanted: WantedObjects = {
@@ -21,7 +21,7 @@ function imply(text: string, kind: ObjectKind, more: Partial<WantedObjects> = {}
     problems.map((problem) => problem.print()),
     [],
   );
-  const cluster = new ImpliedCluster({ ...wanted, ...more }, defaultRanges);
+  const cluster = new ImpliedCluster({ ...wanted, ...more });
   return cluster
     .build(manifests)
     .entries.get(kind)!
@@ -325,7 +325,7 @@ describe('services', () => {
   });
 
   test('keep their address while others are added, over many builds', () => {
-    const cluster = new ImpliedCluster(wanted, { ...defaultRanges, services: '10.0.0.0/26' });
+    const cluster = new ImpliedCluster(wanted);
     const build = (names: readonly string[]): Map<string, string> => {
       const text = names.map((name) => service(name, 'ports: [{port: 1}]')).join('');
       const { entries } = cluster.build(readManifests(text, 'a.yaml').manifests);

@@ -16,22 +16,6 @@ import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods
 import { parseSelector, type Selector } from './selector.ts';
 import { impliedSlices, statedFamilies, withHints } from './slices.ts';
 
-/** The ranges from which the directory's cluster gets its addresses, in CIDR form. */
-export interface ClusterRanges {
-  readonly services: string;
-  readonly servicesV6: string;
-  readonly pods: string;
-  readonly nodes: string;
-}
-
-/** The ranges used by kubeadm and kind. */
-export const defaultRanges: ClusterRanges = {
-  services: '10.96.0.0/12',
-  servicesV6: 'fd00:10:96::/108',
-  pods: '10.244.0.0/16',
-  nodes: '172.18.0.0/16',
-};
-
 /** One object in the implied cluster, and the name under which it is stored. */
 export interface ImpliedEntry {
   readonly namespace: string;
@@ -48,20 +32,17 @@ export class ImpliedCluster {
   readonly #wanted: WantedObjects;
   readonly #labels: Selector;
   readonly #namespaceLabels: Selector;
-  readonly #services: AddressRange;
-  readonly #servicesV6: AddressRange;
-  readonly #pods: AddressRange;
-  readonly #nodes: AddressRange;
+  // The ranges used by kubeadm and kind.
+  readonly #services = new AddressRange('10.96.0.0/12');
+  readonly #servicesV6 = new AddressRange('fd00:10:96::/108');
+  readonly #pods = new AddressRange('10.244.0.0/16');
+  readonly #nodes = new AddressRange('172.18.0.0/16');
 
-  /** Throws a `Problem` for a malformed selector or range. */
-  constructor(wanted: WantedObjects, ranges: ClusterRanges) {
+  /** @param wanted with well-formed selectors */
+  constructor(wanted: WantedObjects) {
     this.#wanted = wanted;
-    this.#labels = selector(wanted.labels);
-    this.#namespaceLabels = selector(wanted.namespaceLabels);
-    this.#services = addressRange(ranges.services);
-    this.#servicesV6 = addressRange(ranges.servicesV6);
-    this.#pods = addressRange(ranges.pods);
-    this.#nodes = addressRange(ranges.nodes);
+    this.#labels = parseSelector(wanted.labels)!;
+    this.#namespaceLabels = parseSelector(wanted.namespaceLabels)!;
   }
 
   /**
@@ -263,27 +244,4 @@ function withoutZones(slice: EndpointSlice): EndpointSlice {
 function customaryPlace(key: string): number | undefined {
   if (key === 'default/kubernetes') return API_SERVER_PLACE;
   return key === 'kube-system/kube-dns' ? DNS_PLACE : undefined;
-}
-
-function selector(words: string): Selector {
-  const parsed = parseSelector(words);
-  if (parsed !== null) return parsed;
-  throw new Problem({
-    code: 'bad-selector',
-    text: `'${words}' is not a label selector`,
-    remedy: 'write it like app=web,tier in (front,back),!internal',
-  });
-}
-
-function addressRange(range: string): AddressRange {
-  try {
-    return new AddressRange(range);
-  } catch (error) {
-    throw new Problem({
-      code: 'bad-range',
-      text: (error as Error).message,
-      remedy: 'write it like 10.96.0.0/12',
-      cause: error,
-    });
-  }
 }

@@ -527,11 +527,6 @@ describe('an invalid file', () => {
       /default\/two has the same address 10\.96\.0\.77 as service default\/one/,
     );
   });
-
-  test('a malformed selector is a problem before anything starts', (t) => {
-    const problem = problemOf(() => bench(t, {}, { wanted: { ...everything, labels: 'a in b' } }));
-    assert.match(problem.message, /'a in b' is not a label selector/);
-  });
 });
 
 describe('a malicious manifest', () => {

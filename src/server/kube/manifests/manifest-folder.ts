@@ -2,7 +2,7 @@ import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { isLater } from '../../base/maybe.ts';
 import { printPlace, type Problem } from '../../base/problem.ts';
-import { defaultRanges, ImpliedCluster, type ClusterRanges } from './cluster.ts';
+import { ImpliedCluster } from './cluster.ts';
 import { ManifestFolder, type Look } from './folder.ts';
 import { noManifests } from './read-once.ts';
 import type { ObjectKind } from '../store/objects.ts';
@@ -24,10 +24,6 @@ export interface ManifestParts<R extends ObjectRecord> {
   readonly reduction: Reduction<R>;
   readonly clock: Clock;
   readonly log: Log;
-  /** The ranges for addresses that no manifest specifies. */
-  readonly ranges?: Partial<ClusterRanges>;
-  /** Milliseconds between scans for changes; default 1000. */
-  readonly pollMs?: number;
   /** Called for each problem in a manifest, in addition to the log line. */
   problem?(problem: Problem): void;
   /** Called with the number of bytes the objects use, after they have changed. */
@@ -40,6 +36,9 @@ export interface ManifestParts<R extends ObjectRecord> {
 export function manifestSource<R extends ObjectRecord>(parts: ManifestParts<R>): Source<R> {
   return new ManifestSource(parts);
 }
+
+/** Milliseconds between scans for changes. */
+const LOOK_EVERY_MS = 1000;
 
 class ManifestSource<R extends ObjectRecord> implements Source<R> {
   readonly #parts: ManifestParts<R>;
@@ -61,7 +60,7 @@ class ManifestSource<R extends ObjectRecord> implements Source<R> {
   constructor(parts: ManifestParts<R>) {
     this.#parts = parts;
     this.#folder = new ManifestFolder(parts.folder, parts.memory);
-    this.#cluster = new ImpliedCluster(parts.wanted, { ...defaultRanges, ...parts.ranges });
+    this.#cluster = new ImpliedCluster(parts.wanted);
     const strings = new StringTable();
     const { endpoints, pods, multicluster, topology } = parts.wanted;
     const kinds: ObjectKind[] = ['Namespace', 'Service'];
@@ -82,7 +81,7 @@ class ManifestSource<R extends ObjectRecord> implements Source<R> {
   start(events: SourceEvents<R>): void {
     this.#events = events;
     this.#look();
-    this.#timer = every(this.#parts.clock, this.#parts.pollMs ?? 1000, () => this.#look());
+    this.#timer = every(this.#parts.clock, LOOK_EVERY_MS, () => this.#look());
   }
 
   async stop(): Promise<void> {

@@ -7,7 +7,7 @@ import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { listWhole } from '../../../server/kube/api/list.ts';
 import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
-import { defaultRanges, ImpliedCluster } from '../../../server/kube/manifests/cluster.ts';
+import { ImpliedCluster } from '../../../server/kube/manifests/cluster.ts';
 import type { Manifest } from '../../../server/kube/manifests/manifest.ts';
 import { readManifestsOnce } from '../../../server/kube/manifests/read-once.ts';
 import type { EndpointSlice, Service } from '../../../server/kube/store/objects.ts';
@@ -64,7 +64,7 @@ export function manifestsState(
     labels: '',
     namespaceLabels: '',
   };
-  const built = new ImpliedCluster(wanted, defaultRanges).build(manifests);
+  const built = new ImpliedCluster(wanted).build(manifests);
   for (const each of built.problems) problem(each);
 
   const written = manifests.filter(({ kind }) => kind === 'EndpointSlice');
