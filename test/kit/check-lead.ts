@@ -37,8 +37,8 @@ export class Lead {
     this.watch = new CheckWatch(parts);
     this.events = new CheckEvents({ ...parts, host: authoritativePod });
     const { record } = this.events;
-    const cluster = new CheckCluster({ ...parts, watch: this.watch });
-    const shared = { ...parts, watch: this.watch, cluster, record, authoritativePod };
+    const cluster = new CheckCluster({ ...parts, watch: this.watch, authoritativePod });
+    const shared = { ...parts, watch: this.watch, cluster, record };
     this.intake = new ReportIntake(shared);
     this.runner = new CheckRunner({
       ...shared,

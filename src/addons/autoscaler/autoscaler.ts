@@ -103,12 +103,9 @@ export class Autoscaler {
       clock,
       random,
       log,
-      canStream: async () => false,
-      changes: () => undefined,
       listed: () => {
         this.#listed = true;
       },
-      failed: () => undefined,
     });
   }
 
@@ -214,7 +211,7 @@ function nodeSizes(labelSelector: string): WatchedResource<NodeSize> {
     path: '/api/v1/nodes',
     transform: (raw: JsonObject) => [sizeOf(raw)],
   };
-  return { labelSelector, fieldSelector: '', forms: [form] };
+  return { labelSelector, forms: [form] };
 }
 
 function sizeOf(raw: JsonObject): NodeSize {

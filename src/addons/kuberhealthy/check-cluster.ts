@@ -13,7 +13,7 @@ import {
   type ObjectRequest,
 } from '../../server/kube/api/one-object.ts';
 import { KINDS, type CheckObject, type CheckCondition } from './check-object.ts';
-import { khStateOf, statusOf } from './check-state.ts';
+import { ended, khStateOf, statusOf, type RunResult } from './check-state.ts';
 import type { CheckerPod } from './check-pod.ts';
 import { resourcePath, type CheckWatch } from './check-watch.ts';
 
@@ -21,6 +21,8 @@ export interface CheckClusterParts {
   readonly client: ApiClient;
   readonly watch: CheckWatch;
   readonly clock: Clock;
+  /** Name of this replica, which states contain. */
+  readonly authoritativePod: string;
 }
 
 const WAIT_MS = 10_000;
@@ -56,6 +58,30 @@ export class CheckCluster {
       const next = step(check);
       return next === null ? null : () => this.#write(check, next, signal);
     });
+  }
+
+  /**
+   * Stores the result of a run.
+   * @param isAgain true to replace an earlier result of the same run
+   * @returns null if another result was stored first, or the run is no longer the current one
+   */
+  async endRun(
+    check: CheckObject,
+    run: string,
+    { ok, errors }: RunResult,
+    signal: AbortSignal,
+    isAgain = false,
+  ): Promise<CheckObject | null> {
+    const { watch, clock, authoritativePod } = this.#parts;
+    const node = watch.pods.ofRun(check.version, run)?.node ?? '';
+    return this.changeState(
+      check,
+      (now) =>
+        now.state.run === run && (now.state.isRunning || isAgain)
+          ? ended(now, { ok, errors, node, authoritativePod }, clock.wall())
+          : null,
+      signal,
+    );
   }
 
   /**

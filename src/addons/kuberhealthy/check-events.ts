@@ -9,7 +9,7 @@ import type { ApiClient } from '../../server/kube/api/client.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
 import { createObject, patchObject, unlessMissing } from '../../server/kube/api/one-object.ts';
 import { fullName, KINDS, type CheckObject } from './check-object.ts';
-import { apiTime } from './check-state.ts';
+import { apiTime, type RunResult } from './check-state.ts';
 import { shortText } from './error-texts.ts';
 
 /** An event's reason, which people use as a filter. */
@@ -34,13 +34,7 @@ export interface CheckEvent {
 export type RecordEvent = (check: CheckObject, event: CheckEvent) => void;
 
 /** Creates the event for a report. */
-export function reported({
-  ok,
-  errors,
-}: {
-  readonly ok: boolean;
-  readonly errors: readonly string[];
-}): CheckEvent {
+export function reported({ ok, errors }: RunResult): CheckEvent {
   return ok
     ? { type: 'Normal', reason: 'CheckReported', message: 'check reported OK' }
     : { type: 'Warning', reason: 'CheckReported', message: errors.join('; ') };

@@ -7,7 +7,7 @@ import { child, text } from '../../server/base/json-object.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
 import { fullName, isOfBefore, keyOf, type CheckObject } from './check-object.ts';
 import { podOf } from './check-pod.ts';
-import { begun, ended, givenUp, podNotMade, timedOut } from './check-state.ts';
+import { begun, givenUp, podNotMade, timedOut } from './check-state.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { isOfObject } from './object-failure.ts';
 import { OwnRuns, type OwnRunsParts } from './own-runs.ts';
@@ -325,16 +325,8 @@ export class CheckRunner {
   }
 
   async #fail(check: CheckObject, run: string, error: string, signal: AbortSignal): Promise<void> {
-    const { cluster, clock, log, authoritativePod, watch } = this.#parts;
-    const node = watch.pods.ofRun(check.version, run)?.node ?? '';
-    const failed = await cluster.changeState(
-      check,
-      (now) =>
-        now.state.run === run && now.state.isRunning
-          ? ended(now, { ok: false, errors: [error], node, authoritativePod }, clock.wall())
-          : null,
-      signal,
-    );
+    const { cluster, log } = this.#parts;
+    const failed = await cluster.endRun(check, run, { ok: false, errors: [error] }, signal);
     if (failed !== null) log.warning(`${fullName(check)}: ${error}`);
   }
 }

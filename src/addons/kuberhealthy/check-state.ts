@@ -17,7 +17,7 @@ export function givenUp(state: CheckCondition): CheckCondition {
 /** The state after a run has ended, with or without errors. */
 export function ended(
   { version, state }: CheckObject,
-  { ok, errors, node = '', authoritativePod }: RunOutcome,
+  { ok, errors, node, authoritativePod }: RunOutcome,
   wall: number,
 ): CheckCondition {
   return {
@@ -39,11 +39,14 @@ export function ended(
   };
 }
 
-export interface RunOutcome {
+export interface RunResult {
   readonly ok: boolean;
   readonly errors: readonly string[];
-  /** The node of its pod, if known. */
-  readonly node?: string;
+}
+
+interface RunOutcome extends RunResult {
+  /** The node of its pod, or empty if unknown. */
+  readonly node: string;
   /** The replica that wrote the result. */
   readonly authoritativePod: string;
 }

@@ -233,8 +233,6 @@ export class CheckWatch {
     const reflector = new Reflector<JsonObject, JsonChange>({
       ...this.#parts,
       resource: {
-        labelSelector: '',
-        fieldSelector: '',
         forms: [
           {
             name: `${resource}.${RESOURCES[resource].group}`,
@@ -244,10 +242,8 @@ export class CheckWatch {
         ],
       },
       store: this.#stores[resource],
-      canStream: async () => false,
       changes: (batch) => this.#changed(resource, batch),
       listed: () => void this.#listed.add(resource),
-      failed: () => undefined,
     });
     this.#reflectors.push(reflector);
     reflector.start();

@@ -40,7 +40,6 @@ export class CheckerPods {
       ...this.#parts,
       resource: {
         labelSelector: RUN_LABEL[version],
-        fieldSelector: '',
         forms: [
           {
             name: 'pods',
@@ -50,10 +49,7 @@ export class CheckerPods {
         ],
       },
       store: this.#stores[version],
-      canStream: async () => false,
-      changes: () => undefined,
       listed: () => void this.#listed.add(version),
-      failed: () => undefined,
     });
     this.#reflectors.push(reflector);
     reflector.start();

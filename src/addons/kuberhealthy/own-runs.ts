@@ -7,7 +7,6 @@ import type { KuberhealthyReport } from '../../tools/probe/kuberhealthy/report.t
 import type { CheckCluster } from './check-cluster.ts';
 import { reported, type RecordEvent } from './check-events.ts';
 import { fullName, type CheckObject } from './check-object.ts';
-import { ended } from './check-state.ts';
 import { isOfObject } from './object-failure.ts';
 import type { RefusedChecks } from './refused-checks.ts';
 
@@ -20,8 +19,6 @@ export interface OwnRunsParts {
   readonly cluster: CheckCluster;
   readonly clock: Clock;
   readonly log: Log;
-  /** Name of this replica, which states contain. */
-  readonly authoritativePod: string;
   readonly record: RecordEvent;
   /** Runs the checks in a check file. Never rejects because of bad input or network errors. */
   readonly runOwn: (
@@ -103,17 +100,10 @@ export class OwnRuns {
     { OK: ok, Errors: errors }: KuberhealthyReport,
     signal: AbortSignal,
   ): Promise<void> {
-    const { cluster, clock, authoritativePod, record } = this.#parts;
+    const { cluster, clock, record } = this.#parts;
     for (;;) {
       try {
-        const written = await cluster.changeState(
-          check,
-          (now) =>
-            now.state.run === run && now.state.isRunning
-              ? ended(now, { ok, errors, authoritativePod }, clock.wall())
-              : null,
-          signal,
-        );
+        const written = await cluster.endRun(check, run, { ok, errors }, signal);
         if (written !== null) record(check, reported({ ok, errors }));
         return;
       } catch (error) {

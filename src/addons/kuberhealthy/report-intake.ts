@@ -10,7 +10,7 @@ import { ApiFailure } from '../../server/kube/api/failure.ts';
 import type { CheckCluster } from './check-cluster.ts';
 import { reported, type RecordEvent } from './check-events.ts';
 import { fullName, type CheckObject, type KuberhealthyVersion } from './check-object.ts';
-import { ended } from './check-state.ts';
+import type { RunResult } from './check-state.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { ReportGate } from './report-gate.ts';
 
@@ -41,8 +41,6 @@ export interface ReportIntakeParts {
   readonly cluster: CheckCluster;
   readonly clock: Clock;
   readonly record: RecordEvent;
-  /** Name of this replica, which states contain. */
-  readonly authoritativePod: string;
 }
 
 /** Time to hold reports for runs that another replica may have just started, and the maximum number of such reports. */
@@ -132,24 +130,16 @@ export class ReportIntake {
   async #writeDown(
     run: string,
     check: CheckObject,
-    report: TakenReport,
+    report: RunResult,
     signal: AbortSignal,
   ): Promise<ReportAnswer> {
-    const { watch, cluster, clock, authoritativePod, record } = this.#parts;
-    const node = watch.pods.ofRun(check.version, run)?.node ?? '';
+    const { cluster, clock, record } = this.#parts;
     const end = clock.now() + PATIENCE_MS;
     for (;;) {
       let waitMs = AGAIN_MS;
       try {
-        const written = await cluster.changeState(
-          check,
-          // The report counts as on time, even if storing it takes longer.
-          (now) =>
-            now.state.run === run
-              ? ended(now, { ...report, node, authoritativePod }, clock.wall())
-              : null,
-          signal,
-        );
+        // The report counts as on time, even if storing it takes longer.
+        const written = await cluster.endRun(check, run, report, signal, true);
         // Otherwise, another report for the same run, or its end, was written first.
         if (written !== null) {
           record(check, reported(report));
@@ -230,13 +220,8 @@ function isSecret(given: string, wanted: string): boolean {
   return b.length > 0 && a.length === b.length && timingSafeEqual(a, b);
 }
 
-interface TakenReport {
-  readonly ok: boolean;
-  readonly errors: readonly string[];
-}
-
 /** True if the run has already reported the same result, so there is nothing to write. */
-function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boolean {
+function saysTheSame({ state }: CheckObject, { ok, errors }: RunResult): boolean {
   return (
     !state.isRunning &&
     state.ok === ok &&
@@ -246,7 +231,7 @@ function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boole
 }
 
 /** Parses a report, or returns why it is invalid. */
-function readReport(body: string, version: KuberhealthyVersion): TakenReport | string {
+function readReport(body: string, version: KuberhealthyVersion): RunResult | string {
   let read: unknown;
   try {
     read = JSON.parse(body);

@@ -141,53 +141,30 @@ export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
     value: number,
     kind: MetricSample['kind'] = 'gauge',
   ): void => void found.push({ name: `kuberhealthy_${name}`, help, kind, labels, value });
-  const own = (name: string, help: string, value: number, kind: MetricSample['kind']): void =>
-    void found.push({ name: `ndots_check_${name}`, help, kind, labels: {}, value });
-  add(
-    'running',
-    'Whether checks run; current_master is the replica that runs them.',
-    { current_master: leader },
-    1,
-  );
-  add('cluster_state', 'Whether all checks pass.', {}, overall(checks).ok ? 1 : 0);
-  add('controller_leader', 'Whether this replica runs the checks.', {}, leads ? 1 : 0);
-  add(
-    'scheduler_loop_duration_seconds',
-    'Duration of the last scan of all checks.',
-    {},
-    loopSeconds,
-  );
-  add('scheduler_due_checks', 'Checks that were due in the last scan.', {}, due);
-  add('reaper_last_sweep_duration_seconds', 'Duration of the last pod deletion.', {}, sweepSeconds);
-  for (const reason of ['timeout', 'completed', 'failed', 'expired'] as const)
-    add(
-      'reaper_deleted_pods_total',
-      'Check pods that were deleted.',
-      { reason },
-      swept.get(reason) ?? 0,
-      'counter',
-    );
-  own('pods', 'Known checker pods.', facts.pods.pods, 'gauge');
-  own('pods_left_out', 'Checker pods above the limit.', facts.pods.leftOut, 'gauge');
-  own(
-    'objects_bytes',
-    'Approximate memory used by checks and their states.',
-    facts.objects.bytes,
-    'gauge',
-  );
-  own(
-    'objects_left_out',
-    'Checks and states that did not fit into memory.',
-    facts.objects.leftOut,
-    'gauge',
-  );
-  own(
-    'refused',
-    'Checks that are waiting because the API server rejected their changes.',
-    facts.refused,
-    'gauge',
-  );
-  own('events_dropped_total', 'Events that were not written.', facts.eventsDropped, 'counter');
+  const running = 'Whether checks run; current_master is the replica that runs them.';
+  add('running', running, { current_master: leader }, 1);
+  for (const [name, help, value] of [
+    ['cluster_state', 'Whether all checks pass.', overall(checks).ok ? 1 : 0],
+    ['controller_leader', 'Whether this replica runs the checks.', leads ? 1 : 0],
+    ['scheduler_loop_duration_seconds', 'Duration of the last scan of all checks.', loopSeconds],
+    ['scheduler_due_checks', 'Checks that were due in the last scan.', due],
+    ['reaper_last_sweep_duration_seconds', 'Duration of the last pod deletion.', sweepSeconds],
+  ] as const)
+    add(name, help, {}, value);
+  for (const reason of ['timeout', 'completed', 'failed', 'expired'] as const) {
+    const help = 'Check pods that were deleted.';
+    add('reaper_deleted_pods_total', help, { reason }, swept.get(reason) ?? 0, 'counter');
+  }
+  const refused = 'Checks that are waiting because the API server rejected their changes.';
+  for (const [name, help, value, kind] of [
+    ['pods', 'Known checker pods.', facts.pods.pods],
+    ['pods_left_out', 'Checker pods above the limit.', facts.pods.leftOut],
+    ['objects_bytes', 'Approximate memory used by checks and their states.', facts.objects.bytes],
+    ['objects_left_out', 'Checks and states that did not fit into memory.', facts.objects.leftOut],
+    ['refused', refused, facts.refused],
+    ['events_dropped_total', 'Events that were not written.', facts.eventsDropped, 'counter'],
+  ] as const)
+    found.push({ name: `ndots_check_${name}`, help, kind: kind ?? 'gauge', labels: {}, value });
   for (const check of checks) {
     const { namespace, state, version } = check;
     const base = { check: version === 2 ? fullName(check) : check.name, namespace };

@@ -64,7 +64,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const ownNamespace = io.env['POD_NAMESPACE'] || access.namespace;
   const identity = io.env['POD_NAME'] || hostname();
   const watch = new CheckWatch({ client, clock, random, log, namespace });
-  const cluster = new CheckCluster({ client, watch, clock });
+  const cluster = new CheckCluster({ client, watch, clock, authoritativePod: identity });
   const events = new CheckEvents({ client, clock, random, log, host: identity });
   const { record } = events;
   const reporting = new ReportingUrl({
@@ -82,7 +82,6 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     clock,
     log,
     record,
-    authoritativePod: identity,
     retention: options.kept,
     newRun: randomUUID,
     reportingUrl: (signal) => reporting.current(signal),
@@ -113,7 +112,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     wall: clock.wall(),
   });
   const server = new KuberhealthyServer({
-    intake: new ReportIntake({ watch, cluster, clock, record, authoritativePod: identity }),
+    intake: new ReportIntake({ watch, cluster, clock, record }),
     facts,
     isReady: () => watch.isSynced,
     ask: (where, name) => runner.ask(where, name),

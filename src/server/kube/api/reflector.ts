@@ -34,13 +34,13 @@ export interface ReflectorParts<T, C> {
   readonly random: Random;
   readonly log: Log;
   readonly listMost?: ListMost;
-  /** Returns true if the server can send a list as a watch (KEP-3157). */
-  canStream(): Promise<boolean>;
-  changes(batch: readonly C[]): void;
+  /** Returns true if the server can send a list as a watch (KEP-3157). If absent, lists are never requested that way. */
+  canStream?(): Promise<boolean>;
+  changes?(batch: readonly C[]): void;
   /** Called after each complete list. */
   listed(): void;
   /** Called when a request has failed and will be retried. */
-  failed(failure: ApiFailure): void;
+  failed?(failure: ApiFailure): void;
 }
 
 /**
@@ -88,7 +88,7 @@ export class Reflector<T, C> {
       try {
         const { version, streaming } = this.#state;
         if (version !== null) await this.#watch(version);
-        else if (streaming && (await this.#parts.canStream())) await this.#streamList();
+        else if (streaming && (await this.#parts.canStream?.()) === true) await this.#streamList();
         else await this.#list();
       } catch (error) {
         if (signal.aborted) break;
@@ -357,7 +357,7 @@ export class Reflector<T, C> {
       case 'failure':
         this.#failures.failed(failure, waitMs, keptText(this.#lastGoodAt, clock.now()));
     }
-    this.#parts.failed(failure);
+    this.#parts.failed?.(failure);
     return waitMs;
   }
 
@@ -387,11 +387,11 @@ export class Reflector<T, C> {
     if (this.#out.length === 0) return;
     const batch = this.#out;
     this.#out = [];
-    this.#parts.changes(batch);
+    this.#parts.changes?.(batch);
   }
 
   #selectors(): Record<string, string> {
-    const { labelSelector, fieldSelector } = this.#parts.resource;
+    const { labelSelector = '', fieldSelector = '' } = this.#parts.resource;
     return {
       ...(labelSelector === '' ? {} : { labelSelector }),
       ...(fieldSelector === '' ? {} : { fieldSelector }),

@@ -15,8 +15,9 @@ import {
 
 /** A resource to list and watch, and the part of each object to store. */
 export interface WatchedResource<T> {
-  readonly labelSelector: string;
-  readonly fieldSelector: string;
+  /** Empty or absent: all objects. */
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
   /** The API versions that contain it, best first. If the server does not serve one, the next is tried. */
   readonly forms: readonly ResourceForm<T>[];
 }
@@ -47,13 +48,11 @@ export function wantedResources(wanted: WantedObjects): Resource[] {
     {
       kind: 'Namespace',
       labelSelector: wanted.namespaceLabels,
-      fieldSelector: '',
       forms: [{ name: 'namespaces', path: '/api/v1/namespaces', transform: transformNamespace }],
     },
     {
       kind: 'Service',
       labelSelector: wanted.labels,
-      fieldSelector: '',
       forms: [{ name: 'services', path: '/api/v1/services', transform: transformService }],
     },
   ];
@@ -65,7 +64,6 @@ export function wantedResources(wanted: WantedObjects): Resource[] {
       labelSelector: wanted.endpoints
         ? wanted.labels
         : [wanted.labels, importedServiceLabel].filter(Boolean).join(','),
-      fieldSelector: '',
       forms: [
         {
           name,
@@ -94,15 +92,11 @@ export function wantedResources(wanted: WantedObjects): Resource[] {
   if (topology === 'nodes' || topology === 'pods')
     resources.push({
       kind: 'Node',
-      labelSelector: '',
-      fieldSelector: '',
       forms: [{ name: 'nodes', path: '/api/v1/nodes', transform: transformNode }],
     });
   if (wanted.multicluster) {
     resources.push({
       kind: 'ServiceImport',
-      labelSelector: '',
-      fieldSelector: '',
       forms: [
         {
           name: 'serviceimports.multicluster.x-k8s.io',

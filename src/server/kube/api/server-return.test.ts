@@ -234,18 +234,13 @@ test('300 replicas return within 5 s, with at most 1 000 requests in any second'
         new Reflector({
           client,
           resource: {
-            labelSelector: '',
-            fieldSelector: '',
             forms: [{ name, path: `/api/v1/${name}`, transform: () => [] }],
           } as never,
           store,
           clock,
           random,
           log: makeLog(() => undefined),
-          canStream: async () => false,
-          changes: () => undefined,
           listed: () => undefined,
-          failed: () => undefined,
         }),
       );
   }
