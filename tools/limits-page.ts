@@ -26,7 +26,7 @@ const rooms = [
 ];
 /** The parts of these directories that only other commands use. */
 const elsewhere =
-  /^src\/server\/(kube\/api\/list\.ts|runtime\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
+  /^src\/server\/(runtime\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
 const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTES$|Limit$/;
 /** Directories whose limits have no setting and only vary in tests. */
 const unset = /^src\/server\/(?:base|metrics)\//;

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../src/server/base/clock.ts';
 import { apiClient } from '../../src/server/kube/api/client.ts';
-import { clusterAccess } from '../../src/server/kube/api/cluster-access.ts';
+import { clusterAccess } from '../../src/tools/pods/cluster-access.ts';
 import {
   findServers,
   type FoundServers,

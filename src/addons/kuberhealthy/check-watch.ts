@@ -8,8 +8,8 @@ import type { ApiClient } from '../../server/kube/api/client.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
 import { findObject } from '../../server/kube/api/one-object.ts';
 import { Reflector } from '../../server/kube/api/reflector.ts';
-import { JsonStore, type JsonChange, type OnLeftOut } from '../../server/kube/store/json-store.ts';
-import { ObjectRoom } from '../../server/kube/store/object-room.ts';
+import { JsonStore, type JsonChange, type OnLeftOut } from './json-store.ts';
+import { ObjectRoom } from './object-room.ts';
 import {
   fullName,
   keyOf,

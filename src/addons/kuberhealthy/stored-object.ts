@@ -1,6 +1,6 @@
 /** Strips Kuberhealthy objects down to the fields we use. */
 import { child, list, type JsonObject } from '../../server/base/json-object.ts';
-import { withoutManagedFields } from '../../server/kube/store/json-store.ts';
+import { withoutManagedFields } from './json-store.ts';
 import { boundedErrors } from './error-texts.ts';
 
 /** kubectl's copy of the whole object. */

@@ -6,7 +6,7 @@ import {
   type ApiClient,
   type ClientParts,
 } from '../../server/kube/api/client.ts';
-import { clusterAccess, type ClusterAccess } from '../../server/kube/api/cluster-access.ts';
+import { clusterAccess, type ClusterAccess } from '../../tools/pods/cluster-access.ts';
 import type { Io } from './command.ts';
 import { flag, many, one, type Many, type One, type Switch } from './option.ts';
 import { file, text } from './option-values.ts';

@@ -2,10 +2,10 @@
 import { child, children, text } from '../../server/base/json-object.ts';
 import { Problem } from '../../server/base/problem.ts';
 import type { ApiClient } from '../../server/kube/api/client.ts';
-import type { ClusterAccess } from '../../server/kube/api/cluster-access.ts';
+import type { ClusterAccess } from '../../tools/pods/cluster-access.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
-import { listWhole } from '../../server/kube/api/list.ts';
-import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';
+import { listWhole } from '../../tools/pods/list.ts';
+import { clusterNotAsked } from '../../tools/pods/not-asked.ts';
 import { getObject } from '../../server/kube/api/one-object.ts';
 import { dnsServiceIn, selectorOf, usualDnsSelector } from '../../tools/pods/dns-service.ts';
 import type { ClusterOptions } from './cluster-options.ts';

@@ -9,13 +9,13 @@ import {
   type JsonObject,
 } from '../../server/base/json-object.ts';
 import { apiClient, userAgent } from '../../server/kube/api/client.ts';
-import type { ClusterAccess } from '../../server/kube/api/cluster-access.ts';
+import type { ClusterAccess } from './cluster-access.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
 import { getJson } from '../../server/kube/api/get-json.ts';
-import { listWhole } from '../../server/kube/api/list.ts';
+import { listWhole } from './list.ts';
 import type { PodSource } from './pod-source.ts';
 import type { ResourceKind } from './resource-name.ts';
-import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';
+import { clusterNotAsked } from './not-asked.ts';
 import { parseYaml } from '../../server/kube/manifests/yaml-document.ts';
 import { dnsNamespaces, dnsServiceIn, serviceAddresses } from './dns-service.ts';
 import { unlessMissing } from '../../server/kube/api/one-object.ts';

@@ -14,7 +14,7 @@ import { getJson } from '../../server/kube/api/get-json.ts';
 import { serviceAddresses } from '../pods/dns-service.ts';
 import { uniqueServers } from './probe-queries.ts';
 import type { ProbeServer } from './network.ts';
-import { clusterNotAsked } from '../../server/kube/api/not-asked.ts';
+import { clusterNotAsked } from '../pods/not-asked.ts';
 
 export interface ServiceChoice {
   /** `''`: all namespaces. */

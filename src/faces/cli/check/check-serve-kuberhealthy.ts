@@ -10,7 +10,7 @@ import { makeLog } from '../../../server/base/log.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import { secureRandom } from '../../../server/base/random.ts';
 import { MemoryPolicy } from '../../../server/runtime/memory-policy.ts';
-import { Lease } from '../../../server/kube/api/lease.ts';
+import { Lease } from '../../../addons/kuberhealthy/lease.ts';
 import { CheckCluster } from '../../../addons/kuberhealthy/check-cluster.ts';
 import { CheckEvents } from '../../../addons/kuberhealthy/check-events.ts';
 import {

@@ -5,14 +5,14 @@ import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { clusterPods } from '../../../tools/pods/cluster-pods.ts';
 import { runInPod } from '../../../tools/pods/ephemeral-container.ts';
 import { podBehind } from '../../../tools/pods/pod-behind.ts';
-import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
+import type { ClusterAccess } from '../../../tools/pods/cluster-access.ts';
 import { accessOf, withCluster } from '../cluster-options.ts';
 import { containerOf } from '../container-options.ts';
 import { EXIT, type Command, type Io } from '../command.ts';
 import { parseExecOptions, type ExecOptions } from './exec-options.ts';
 import { coreVersion } from '../version/version.ts';
 import { untilSignal } from '../until-signal.ts';
-import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+import { clusterNotAsked } from '../../../tools/pods/not-asked.ts';
 
 export const exec: Command = {
   name: 'exec',

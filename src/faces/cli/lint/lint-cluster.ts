@@ -7,7 +7,7 @@ import { configured, running } from '../../../tools/doctor/cluster/wanted.ts';
 import { accessOf, withCluster } from '../cluster-options.ts';
 import type { Io } from '../command.ts';
 import type { LintOptions } from './lint-options.ts';
-import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+import { clusterNotAsked } from '../../../tools/pods/not-asked.ts';
 
 /**
  * Creates one file per kind or, for pods, one per workload that has its own DNS settings. Reports and skips objects

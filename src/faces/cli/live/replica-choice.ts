@@ -2,10 +2,10 @@
 import { child, text } from '../../../server/base/json-object.ts';
 import { nearest, Problem } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
-import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
+import type { ClusterAccess } from '../../../tools/pods/cluster-access.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
-import { listWhole } from '../../../server/kube/api/list.ts';
-import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+import { listWhole } from '../../../tools/pods/list.ts';
+import { clusterNotAsked } from '../../../tools/pods/not-asked.ts';
 import { listed } from '../../../tools/doctor/texts.ts';
 import { dnsPods, type DnsPodChoice, type RequestBounds, type RunningDnsPod } from '../dns-pods.ts';
 

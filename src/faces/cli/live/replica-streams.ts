@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../../../server/base/clock.ts';
 import { problemsIn } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
-import type { ClusterAccess } from '../../../server/kube/api/cluster-access.ts';
+import type { ClusterAccess } from '../../../tools/pods/cluster-access.ts';
 import type { LiveInput } from '../../../tools/watch/live-input.ts';
 import type { LiveModel } from '../../../tools/watch/live-model.ts';
 import { accessOf, clusterClient } from '../cluster-options.ts';

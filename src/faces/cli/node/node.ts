@@ -3,7 +3,7 @@ import { systemClock } from '../../../server/base/clock.ts';
 import { Problem } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
-import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+import { clusterNotAsked } from '../../../tools/pods/not-asked.ts';
 import { findObject } from '../../../server/kube/api/one-object.ts';
 import { runOnNode } from '../../../tools/pods/node-pod.ts';
 import { accessOf, withCluster } from '../cluster-options.ts';

@@ -6,7 +6,7 @@ import type { PodSource } from '../../../tools/pods/pod-source.ts';
 import { emptyScript, type AnswerRule, type Script } from '../../../tools/resolver/answers-file.ts';
 import { seenAnswers } from '../../../tools/resolver/seen-answers.ts';
 import type { SeenNames } from './plan-names.ts';
-import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+import { clusterNotAsked } from '../../../tools/pods/not-asked.ts';
 
 /** `web-0.web.shop`: endpoint, service and namespace. */
 const ENDPOINT_LABELS = 3;

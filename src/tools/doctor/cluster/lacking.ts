@@ -3,7 +3,7 @@
  */
 import { printBytes } from '../../../server/base/limits.ts';
 import type { Problem } from '../../../server/base/problem.ts';
-import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+import { clusterNotAsked } from '../../pods/not-asked.ts';
 import type { Lacking } from './facts.ts';
 import { OBJECTS_BYTES_MAX, type ReadList } from './objects.ts';
 

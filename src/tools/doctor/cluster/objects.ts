@@ -5,7 +5,7 @@ import { printSpan } from '../../../server/base/elapsed.ts';
 import type { JsonObject } from '../../../server/base/json-object.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
-import { listAll } from '../../../server/kube/api/list.ts';
+import { listAll } from '../../pods/list.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import { pathOf, type WantedResource } from './wanted.ts';
 

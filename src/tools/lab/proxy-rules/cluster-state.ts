@@ -5,8 +5,8 @@ import { child, text, type JsonObject } from '../../../server/base/json-object.t
 import type { Problem } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import { ApiFailure } from '../../../server/kube/api/failure.ts';
-import { listWhole } from '../../../server/kube/api/list.ts';
-import { clusterNotAsked } from '../../../server/kube/api/not-asked.ts';
+import { listWhole } from '../../pods/list.ts';
+import { clusterNotAsked } from '../../pods/not-asked.ts';
 import { ImpliedCluster } from '../../../server/kube/manifests/cluster.ts';
 import type { Manifest } from '../../../server/kube/manifests/manifest.ts';
 import { readManifestsOnce } from '../../../server/kube/manifests/read-once.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { makeLog } from '../../base/log.ts';
-import { seededRandom } from '../../base/random.ts';
-import { VirtualClock } from '../../base/virtual-clock.ts';
-import type { ApiClient, ApiRequest } from './client.ts';
-import { statusFailure } from './failure.ts';
+import { makeLog } from '../../server/base/log.ts';
+import { seededRandom } from '../../server/base/random.ts';
+import { VirtualClock } from '../../server/base/virtual-clock.ts';
+import type { ApiClient, ApiRequest } from '../../server/kube/api/client.ts';
+import { statusFailure } from '../../server/kube/api/failure.ts';
 import { Lease } from './lease.ts';
 
 /** An API server that stores a single lease and can be made to stop responding. */

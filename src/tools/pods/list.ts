@@ -1,8 +1,8 @@
 /** Lists objects page by page, so that only one page is in memory at any time. */
-import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
-import type { ApiClient } from './client.ts';
-import { ApiFailure } from './failure.ts';
-import { getJson } from './get-json.ts';
+import { asObject, child, children, text, type JsonObject } from '../../server/base/json-object.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { getJson } from '../../server/kube/api/get-json.ts';
 
 export interface ListRequest {
   readonly path: string;

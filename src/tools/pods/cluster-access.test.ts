@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { Problem } from '../../base/problem.ts';
+import { Problem } from '../../server/base/problem.ts';
 import { clusterAccess, type ClusterChoice } from './cluster-access.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'ndots-access-'));

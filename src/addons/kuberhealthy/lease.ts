@@ -3,14 +3,14 @@
  * other programs may hold the lease too. A lease is considered expired if this process has not seen it change for long
  * enough. The machines' clocks may therefore differ.
  */
-import { sleep, type Clock, type Timer } from '../../base/clock.ts';
-import { FailureReport } from '../../base/failure-report.ts';
-import { child, text, type JsonObject } from '../../base/json-object.ts';
-import type { Log } from '../../base/log.ts';
-import type { Random } from '../../base/random.ts';
-import type { ApiClient } from './client.ts';
-import { ApiFailure } from './failure.ts';
-import { createObject, findObject, replaceObject } from './one-object.ts';
+import { sleep, type Clock, type Timer } from '../../server/base/clock.ts';
+import { FailureReport } from '../../server/base/failure-report.ts';
+import { child, text, type JsonObject } from '../../server/base/json-object.ts';
+import type { Log } from '../../server/base/log.ts';
+import type { Random } from '../../server/base/random.ts';
+import type { ApiClient } from '../../server/kube/api/client.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
+import { createObject, findObject, replaceObject } from '../../server/kube/api/one-object.ts';
 
 export interface LeaseParts {
   readonly client: ApiClient;

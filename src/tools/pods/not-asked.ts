@@ -1,6 +1,6 @@
 /** Reports on the command line that an API server could not be reached. */
-import { Problem } from '../../base/problem.ts';
-import { ApiFailure } from './failure.ts';
+import { Problem } from '../../server/base/problem.ts';
+import { ApiFailure } from '../../server/kube/api/failure.ts';
 
 /** Texts that replace the failure's own. */
 export interface NotAsked {

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { systemClock, type Clock } from '../../base/clock.ts';
-import { Problem } from '../../base/problem.ts';
-import { FILE_MAX, readFileText } from '../../base/read-file.ts';
+import { systemClock, type Clock } from '../../server/base/clock.ts';
+import { Problem } from '../../server/base/problem.ts';
+import { FILE_MAX, readFileText } from '../../server/base/read-file.ts';
 import {
   contextConnection,
   inClusterConnection,
   serviceAccountFolder,
   type ApiConnection,
-} from './connection.ts';
-import { readKubeconfig } from './kubeconfig.ts';
+} from '../../server/kube/api/connection.ts';
+import { readKubeconfig } from '../../server/kube/api/kubeconfig.ts';
 
 /** The cluster selected on a command line by means of kubectl's options. */
 export interface ClusterChoice {

@@ -2,9 +2,9 @@
  * Stores complete API objects for callers that need all fields, such as those that read custom resources. Meant for
  * hundreds of objects, not for hundreds of thousands.
  */
-import { child, text, type JsonObject } from '../../base/json-object.ts';
-import type { ReflectedStore } from './reflected-store.ts';
-import { isBehind } from './resource-version.ts';
+import { child, text, type JsonObject } from '../../server/base/json-object.ts';
+import type { ReflectedStore } from '../../server/kube/store/reflected-store.ts';
+import { isBehind } from '../../server/kube/store/resource-version.ts';
 import { weightOf, type ObjectRoom } from './object-room.ts';
 
 /** An object was added, changed or removed (`now` is null). */
