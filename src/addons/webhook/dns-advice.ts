@@ -2,15 +2,8 @@
  * Decides how to change a pod's DNS configuration, based on annotations on the pod or its namespace, or on measured
  * advice.
  */
-import {
-  asObject,
-  child,
-  children,
-  isObject,
-  text,
-  textMap,
-  type JsonObject,
-} from '../../server/base/json-object.ts';
+import { child, children, text, textMap, type JsonObject } from '../../server/base/json-object.ts';
+import { controllerOf } from '../../tools/pods/workload-name.ts';
 
 /** Annotations on a namespace or on a pod, usually in the workload's template. */
 export const annotations = {
@@ -139,14 +132,6 @@ export function readNdots(given: string): number | null {
 /** The workload that a pod belongs to, which is the Deployment rather than the intermediate ReplicaSet. */
 function workloadOf(pod: JsonObject): string {
   const metadata = child(pod, 'metadata');
-  const owner = asObject(
-    children(metadata, 'ownerReferences').find(
-      (one) => isObject(one) && one['controller'] === true,
-    ),
-  );
-  const name = text(owner, 'name');
-  const hash = textMap(metadata, 'labels')['pod-template-hash'] ?? '';
-  if (text(owner, 'kind') === 'ReplicaSet' && hash !== '' && name.endsWith(`-${hash}`))
-    return name.slice(0, -hash.length - 1);
+  const { name } = controllerOf(metadata);
   return name || text(metadata, 'name') || text(metadata, 'generateName').replace(/-$/, '');
 }
