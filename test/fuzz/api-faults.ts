@@ -122,6 +122,7 @@ class Storm {
     };
     const source = apiServerSource({
       connection,
+      version: 'fuzz',
       wanted: everything,
       reduction: clusterRecords({ podNames: false, outside: false }),
       clock: this.#clock,

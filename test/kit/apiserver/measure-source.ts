@@ -68,6 +68,7 @@ const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`
 const before = await sample();
 const source = apiServerSource({
   connection: endpointConnection(url),
+  version: 'measured',
   reduction: clusterRecords({ podNames: false, outside: false }),
   wanted: {
     endpoints: true,

@@ -35,7 +35,7 @@ export interface ApiServerParts<R extends ObjectRecord> {
   readonly random: Random;
   readonly log: Log;
   /** Part of the user agent. */
-  readonly version?: string;
+  readonly version: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
   /**
@@ -109,7 +109,7 @@ class ApiServerSource<R extends ObjectRecord> implements Source<R> {
     this.#client = apiClient({
       connection,
       clock,
-      userAgent: serverUserAgent(parts.version ?? 'unknown'),
+      userAgent: serverUserAgent(parts.version),
       ...(connection.isService === true ? { others: () => this.#servers } : {}),
       ...(hooks === undefined ? {} : { hooks }),
       ...(limits === undefined ? {} : { limits }),

@@ -3,6 +3,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/log.ts';
 import type { Random } from '../../../base/random.ts';
 import { apiServerSource, type ApiServerParts } from '../../../kube/api/api-server-source.ts';
+import { ownVersion } from '../../../engine/contract/own-version.ts';
 import type { RestHooks } from '../../../kube/api/client.ts';
 import {
   endpointConnection,
@@ -41,6 +42,7 @@ export function apiSource(plan: SourcePlan, parts: SourceParts): Source<ClusterR
     clock,
     random,
     log,
+    version: ownVersion(),
     hooks: restHooks(parts.metrics),
     limits: plan.limits,
     memory: plan.apiserverMemory ?? memoryShare(memoryLimit(), OBJECT_MEMORY),
