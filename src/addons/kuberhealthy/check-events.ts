@@ -30,10 +30,8 @@ export interface CheckEvent {
   readonly message: string;
 }
 
-/** Records an event on a check. */
 export type RecordEvent = (check: CheckObject, event: CheckEvent) => void;
 
-/** Creates the event for a report. */
 export function reported({ ok, errors }: RunResult): CheckEvent {
   return ok
     ? { type: 'Normal', reason: 'CheckReported', message: 'check reported OK' }

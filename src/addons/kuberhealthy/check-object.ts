@@ -283,7 +283,6 @@ export function fullName({ namespace, name }: Pick<CheckObject, 'namespace' | 'n
   return `${namespace}/${name}`;
 }
 
-/** Returns a unique key for a check. */
 export function keyOf({
   kind,
   namespace,

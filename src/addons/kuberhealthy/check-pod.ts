@@ -22,7 +22,6 @@ export const RUN_LABEL = { 2: 'kuberhealthy-run-id', 3: 'kh-run-uuid' } as const
 /** Labels that name the check, by version. */
 const CHECK_LABEL = { 2: 'kuberhealthy-check-name', 3: 'healthcheck' } as const;
 
-/** Paths for reports, by version. */
 export const REPORT_PATH = { 2: '/externalCheckStatus', 3: '/check' } as const;
 
 /** The maximum length of labels, and of pod names, which also serve as host names. */

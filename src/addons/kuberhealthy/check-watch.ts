@@ -34,7 +34,6 @@ export const RESOURCES = {
 /** A Kuberhealthy resource's plural name as in API paths, including states. */
 export type CheckResource = keyof typeof RESOURCES;
 
-/** The resources of each Kuberhealthy version. */
 const ofVersion: Readonly<Record<KuberhealthyVersion, readonly CheckResource[]>> = {
   2: ['khchecks', 'khjobs', 'khstates'],
   3: ['healthchecks'],
@@ -91,7 +90,6 @@ export class CheckWatch {
   #looked = false;
   #toldAt = -Infinity;
 
-  /** Checker pods of the runs. */
   readonly pods: CheckerPods;
 
   constructor(parts: CheckWatchParts) {

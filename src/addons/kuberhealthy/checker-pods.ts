@@ -32,7 +32,6 @@ export class CheckerPods {
     this.#stores = { 2: new PodStore(parts.clock), 3: new PodStore(parts.clock) };
   }
 
-  /** Starts following the pods of a version. */
   follow(version: KuberhealthyVersion): void {
     const { namespace } = this.#parts;
     const path = namespace === '' ? '/api/v1/pods' : `/api/v1/namespaces/${namespace}/pods`;
@@ -59,7 +58,6 @@ export class CheckerPods {
     await Promise.all(this.#reflectors.map((reflector) => reflector.stop()));
   }
 
-  /** True if the pods of a version are loaded. */
   isListed(version: KuberhealthyVersion): boolean {
     return this.#listed.has(version);
   }

@@ -38,7 +38,6 @@ export class ObjectRoom {
     this.#limits = limits;
   }
 
-  /** Used bytes. */
   get taken(): number {
     return this.#all;
   }
@@ -58,7 +57,6 @@ export class ObjectRoom {
     return null;
   }
 
-  /** Releases reserved memory. */
   give(namespace: string, weight: number): void {
     const left = (this.#namespaces.get(namespace) ?? 0) - weight;
     if (left > 0) this.#namespaces.set(namespace, left);

@@ -32,7 +32,6 @@ export class OwnRuns {
   readonly #parts: OwnRunsParts;
   readonly #failures: FailureReport;
   readonly #refused: RefusedChecks;
-  /** By run. */
   readonly #runs = new Map<string, AbortController>();
   /** Number of runs that are about to start. */
   #beginning = 0;

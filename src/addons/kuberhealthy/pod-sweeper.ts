@@ -46,7 +46,6 @@ export class PodSweeper {
     this.#failures = new FailureReport({ clock, log, work: 'clearing away pods' });
   }
 
-  /** Number of deleted pods, by reason. */
   get deleted(): ReadonlyMap<SweepReason, number> {
     return this.#deleted;
   }

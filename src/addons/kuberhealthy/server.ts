@@ -303,7 +303,6 @@ export class KuberhealthyServer {
 
 const PARAMETERS = 'for example: ?namespace=kuberhealthy&healthcheck=dns';
 
-/** Replies to requested runs. */
 const ASKED: Readonly<Record<RunRequest, readonly [number, string]>> = {
   begins: [202, 'the run begins'],
   follows: [503, 'another replica runs the checks; try again'],

@@ -54,7 +54,6 @@ export interface Property {
   readonly block: readonly Property[] | null;
 }
 
-/** One word. */
 export interface Token {
   /** After environment substitution, without quotes. */
   readonly text: string;

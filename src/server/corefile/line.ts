@@ -49,7 +49,6 @@ export class DirectiveLine {
     this.#last = args.at(-1) ?? name;
   }
 
-  /** Number of remaining words. */
   get left(): number {
     return this.#words.length;
   }
@@ -63,12 +62,10 @@ export class DirectiveLine {
     return this.#words.shift() ?? this.refuseCount();
   }
 
-  /** Consumes the last word on the line. */
   takeLast(): Token {
     return this.#words.pop() ?? this.refuseCount();
   }
 
-  /** Consumes all remaining words. */
   takeAll(): readonly Token[] {
     return this.#words.splice(0);
   }

@@ -3,7 +3,6 @@ import { createPublicKey, type JsonWebKeyInput, type KeyObject } from 'node:cryp
 
 type JsonWebKey = JsonWebKeyInput['key'];
 
-/** One DNSSEC algorithm. */
 export interface Algorithm {
   readonly number: number;
   /** The name as used by `dnssec-keygen -a` and in key files. */

@@ -139,7 +139,6 @@ function* goneNodes(
   return gone;
 }
 
-/** Sorts nodes by number. */
 function* inOrder(nodes: ReadonlySet<number>): Slices<Uint32Array> {
   const numbers = new Uint32Array(nodes.size);
   let count = 0;

@@ -30,7 +30,6 @@ export class GrowingNumbers {
   }
 }
 
-/** A growing array of bytes. */
 export class GrowingBytes {
   bytes: Uint8Array;
   length = 0;

@@ -18,7 +18,6 @@ export interface Transferred {
   readonly serial: number;
   /** The changes, if the primary sent them. */
   readonly differences: readonly Difference[] | undefined;
-  /** Number of received records. */
   readonly records: number;
 }
 

@@ -14,7 +14,6 @@ export class RecordCursor {
   /** The data is `zone.data[at, at + length)`. */
   at = 0;
   length = 0;
-  /** The node that owns it. */
   node = -1;
   readonly #zone: ZoneData;
   /** Remaining records and signatures in the current RRset. */

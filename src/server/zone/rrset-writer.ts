@@ -50,13 +50,11 @@ export class RrsetWriter {
     this.#nameAt = at;
   }
 
-  /** Makes the apex the owner. */
   apex(): void {
     const { origin } = this.#zone;
     for (let i = 0; i < origin.length; i++) this.#owner[i] = origin[i]!;
   }
 
-  /** Makes a node the owner. */
   node(node: number): void {
     this.#zone.name(node, this.#owner);
   }

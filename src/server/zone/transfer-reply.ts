@@ -94,7 +94,6 @@ export function changesSince(zone: Transferable, serial: number): RecordStream |
   return inTurn([onlySoa(zone), ...parts, onlySoa(zone)]);
 }
 
-/** Concatenates streams. */
 function inTurn(streams: readonly RecordStream[]): RecordStream {
   let at = 0;
   return {

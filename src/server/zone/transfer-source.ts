@@ -11,7 +11,6 @@ export interface RecordStream {
   next(): StreamStep;
   /** Maximum size of the record in bytes. */
   readonly size: number;
-  /** Writes the record. */
   write(to: MessageWriter): void;
 }
 

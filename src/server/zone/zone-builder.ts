@@ -53,7 +53,6 @@ export class ZoneBuilder {
   /** The CNAME record of each node that has one, and the nodes with records that rule out a CNAME. */
   readonly #aliases = new Map<number, number>();
   readonly #noAliases = new Set<number>();
-  /** The SOA record. */
   #soa = NONE;
   #hasNs = false;
   #serial = -1;
@@ -227,7 +226,6 @@ export class ZoneBuilder {
     return atOnce(this.packing());
   }
 
-  /** Packs in slices. */
   *packing(): Slices<PackedZone> {
     const order = yield* this.#preorder();
     const count = order.length;
@@ -298,7 +296,6 @@ export class ZoneBuilder {
     return order;
   }
 
-  /** Returns a node's flags, derived from its records. */
   #flags(old: number, node: number): number {
     let flags = 0;
     let hidden = false;

@@ -16,7 +16,6 @@ export class ZoneDirectory<T extends OfZone> {
   /** By the length of their origins, longest first. There are only a few lengths, even if there are many zones. */
   #byLength: { readonly length: number; readonly zones: Map<number, T[]> }[] = [];
 
-  /** Yields all items. */
   *all(): Generator<T> {
     for (const { zones } of this.#byLength) for (const same of zones.values()) yield* same;
   }

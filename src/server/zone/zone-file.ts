@@ -44,18 +44,15 @@ export class ZoneTooLarge extends Error {
   }
 }
 
-/** Limits for reading. */
 export interface ZoneFileTerms {
   /** Maximum size of all files in bytes, and maximum number of records; anything beyond them is `ZoneTooLarge`. */
   readonly bytes?: number;
   readonly records?: number;
   /** Maximum size of all records in bytes; it is an error to have more. */
   readonly share?: number;
-  /** Receives the progress. */
   readonly progress?: ReadingProgress;
 }
 
-/** The result of reading a zone file. */
 export interface ZoneFileResult {
   /** Null if there is no zone, in which case `problems` explains why. */
   readonly packed: PackedZone | null;

@@ -30,7 +30,6 @@ export function zoneTransfers(replica: ZoneReplica): TransferSource {
   };
 }
 
-/** Offers a packed zone for transfer. */
 function recordsOf(packed: PackedZone, history: readonly Difference[]): Transferable {
   return {
     zone: printName(packed.origin),

@@ -101,7 +101,6 @@ export class ZoneReloader {
     await Promise.all(slow);
   }
 
-  /** Stops managing the zone. */
   forget(zone: string): void {
     this.#stamps.delete(zone);
     this.#reading.delete(zone);

@@ -5,7 +5,6 @@
 import { sendJson } from '../../server/kube/api/get-json.ts';
 import { followContainer, REQUEST_MS, type FollowedContainer } from './followed-container.ts';
 
-/** The program to run. */
 export interface EphemeralContainer {
   readonly name: string;
   readonly image: string;

@@ -2,7 +2,6 @@
 import { Problem } from '../../server/base/problem.ts';
 import { ApiFailure } from '../../server/kube/api/failure.ts';
 
-/** Texts that replace the failure's own. */
 export interface NotAsked {
   /** Replaces the failure's message. */
   readonly text?: string;

@@ -12,7 +12,6 @@ export interface PodSource {
   readonly namespace: string | null;
   /** All existing namespaces, or null if they are not known here. */
   readonly namespaces: ReadonlySet<string> | null;
-  /** Returns the object with this name, or null. */
   get(of: ResourceKind, namespace: string | null, name: string): Promise<JsonObject | null>;
   /** Returns the pods that a selector (in the API's syntax) selects. */
   pods(namespace: string, selector: string): Promise<readonly JsonObject[]>;

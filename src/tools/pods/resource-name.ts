@@ -24,7 +24,6 @@ export interface ResourceKind {
   readonly version: string;
 }
 
-/** One object. */
 export interface ResourceName {
   readonly of: ResourceKind;
   readonly name: string;

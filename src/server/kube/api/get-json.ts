@@ -9,7 +9,6 @@ const BYTES_MAX = 64 * 1024 * 1024;
 export interface JsonRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The request's purpose, e.g. `get pods`, used in messages. */
   readonly task: string;

@@ -67,17 +67,14 @@ export class ListWatchState {
     return this.#form;
   }
 
-  /** True if streaming lists are used. */
   get streaming(): boolean {
     return this.#streaming;
   }
 
-  /** True if lists are requested in pages. */
   get pages(): boolean {
     return this.#pages;
   }
 
-  /** True if there has been a complete list. */
   get hasListed(): boolean {
     return this.#listedAt !== null;
   }

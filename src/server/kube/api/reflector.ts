@@ -105,7 +105,6 @@ export class Reflector<T, C> {
     }
   }
 
-  /** Lists all objects, in pages. */
   async #list(): Promise<void> {
     const { client, store } = this.#parts;
     const form = this.#currentForm();

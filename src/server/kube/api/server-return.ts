@@ -8,7 +8,6 @@ import { MalformedStream } from '../store/json-stream.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure, type FailureKind } from './failure.ts';
 
-/** The dependencies of a probe. */
 export interface ServerReturnParts {
   readonly client: ApiClient;
   readonly clock: Clock;

@@ -16,7 +16,6 @@ import { PIECE_MEMORY } from './yaml-stream.ts';
 /** The API groups of the supported kinds. They are checked because other groups may have kinds with the same name. */
 const groups = /^(v1|(apps|discovery\.k8s\.io|multicluster\.x-k8s\.io)\/.*)$/;
 
-/** The contents of a file. */
 export interface ManifestFile {
   readonly manifests: readonly Manifest[];
   /** Estimated memory, in bytes. */

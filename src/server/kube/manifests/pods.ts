@@ -30,14 +30,12 @@ export interface ImpliedPod {
   readonly spec: JsonObject;
 }
 
-/** A named container port. */
 export interface ContainerPort {
   readonly name: string;
   readonly port: number;
   readonly protocol: string;
 }
 
-/** A node described by the directory. */
 export interface ImpliedNode {
   readonly name: string;
   readonly zone: string;
@@ -52,7 +50,6 @@ const workloadKinds: ReadonlySet<string> = new Set<WorkloadKind>([
   'ReplicationController',
 ]);
 
-/** Returns the nodes described by the directory. */
 export function impliedNodes(manifests: readonly Manifest[]): ImpliedNode[] {
   return manifests
     .filter((manifest) => manifest.kind === 'Node')
@@ -99,7 +96,6 @@ export function impliedPods(
   return [...written, ...made];
 }
 
-/** The parts from which a pod is created. */
 interface PodParts {
   readonly namespace: string;
   readonly name: string;

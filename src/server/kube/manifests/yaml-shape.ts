@@ -40,7 +40,6 @@ export interface YamlShape<T> {
   read(value: unknown, path: DocumentPath, reading: YamlReading): T;
 }
 
-/** A key in a mapping. */
 export interface YamlField<T> {
   readonly shape: YamlShape<T>;
   readonly help: string;

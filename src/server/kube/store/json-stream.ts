@@ -58,7 +58,6 @@ export class ListReader implements JsonStream {
     this.#item = item;
   }
 
-  /** Number of items passed on. */
   get items(): number {
     return this.#items;
   }

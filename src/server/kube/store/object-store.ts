@@ -177,7 +177,6 @@ export class ObjectStore<R extends ObjectRecord> {
     return hashBytes(bytes, 0, length) >>> 0;
   }
 
-  /** Compares two states of one API object. */
   #compare(before: readonly R[], after: readonly R[], out: (R | GoneRecord)[]): void {
     for (const old of before) {
       if (!after.some((object) => object.name === old.name)) out.push(gone(old));

@@ -111,7 +111,5 @@ export interface Node {
   readonly prefixes: readonly string[];
 }
 
-/** All kinds of objects. */
 export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport | Node;
-/** The kind of an object, as named by the API. */
 export type ObjectKind = KubeObject['kind'];
