@@ -83,7 +83,7 @@ class ApiServerSource<R extends ObjectRecord> implements Source<R> {
   readonly #parts: ApiServerParts<R>;
   readonly #client: ApiClient;
   readonly #stores = new Map<ObjectKind, ObjectStore<R>>();
-  readonly #bounds: BoundedStores<R, R | GoneRecord>;
+  readonly #bounds: BoundedStores<R>;
   /** Time of the latest log line about omitted objects. */
   #complainedAt = -Infinity;
   #leftOut = 0;

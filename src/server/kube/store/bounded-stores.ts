@@ -1,5 +1,7 @@
 /** Limits the memory that a source's objects may use, whatever the API server sends. */
 import type { MemoryTerms } from '../../runtime/memory-share.ts';
+import type { GoneRecord, ObjectRecord } from './object-record.ts';
+import type { ObjectStore } from './object-store.ts';
 import type { ReflectedStore } from './reflected-store.ts';
 import type { ObjectKind } from './objects.ts';
 
@@ -10,13 +12,6 @@ const MIB = 1024 * 1024;
  * process, there is room for a million objects.
  */
 export const OBJECT_MEMORY: MemoryTerms = { times: 8, least: 8 * MIB, unlimited: 64 * MIB };
-
-/** A store that can record that an object still exists without knowing its current state. */
-export interface MarkingStore<T, C> extends ReflectedStore<T, C> {
-  readonly kind: ObjectKind;
-  /** Returns false if the object is not known. */
-  mark(namespace: string, name: string): boolean;
-}
 
 /**
  * Extra room in which known objects may still grow when there is none for new ones. It is this fraction of the limit,
@@ -30,10 +25,10 @@ const SLACK_BYTES = 1024 * 1024;
  * grow considerably. Answers therefore stay correct, and no served name disappears. Omitted objects are added with
  * their next change or the next list, if there is room by then.
  */
-export class BoundedStores<T, C> {
+export class BoundedStores<R extends ObjectRecord> {
   readonly #limit: number;
   readonly #leftOut: (kind: ObjectKind) => void;
-  readonly #stores: MarkingStore<T, C>[] = [];
+  readonly #stores: ObjectStore<R>[] = [];
 
   /**
    * @param limit in bytes; Infinity for no limit
@@ -52,7 +47,7 @@ export class BoundedStores<T, C> {
   }
 
   /** Wraps a store so that it stays within the limit. */
-  bound(store: MarkingStore<T, C>): ReflectedStore<T, C> {
+  bound(store: ObjectStore<R>): ReflectedStore<R, R | GoneRecord> {
     this.#stores.push(store);
     return {
       get size() {
