@@ -16,7 +16,7 @@ import { answered, question, start, type Child } from '../test/kit/child.ts';
 import { freePorts } from '../test/kit/free-ports.ts';
 import { figure, smoke } from './kit/figures.ts';
 import { FIRST, loadTestObjects, type CreatedObject } from './kit/load-test-objects.ts';
-import { corednsProgram, ndots, workFolder } from './kit/peers.ts';
+import { corednsProgram, ndots, workDirectory } from './kit/peers.ts';
 
 // Building the cluster's programs takes ten minutes, which is too long for a smoke test.
 const isBrief = smoke && process.env['NODES'] === undefined;
@@ -34,7 +34,7 @@ const WATCH_MS = smoke ? 5000 : 60_000;
 const PATIENCE_MS = 180_000;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-const directory = workFolder();
+const directory = workDirectory();
 
 async function create(cluster: Cluster, objects: Iterable<CreatedObject>): Promise<number> {
   const agent = new Agent({

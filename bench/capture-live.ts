@@ -11,7 +11,7 @@ import { TOO_FAST } from '../src/faces/cli/capture/capture-live.ts';
 import type { NowView } from '../src/tools/watch/view.ts';
 import { printed, start, type Child } from '../test/kit/child.ts';
 import { beside, figure, smoke } from './kit/figures.ts';
-import { need, rounds, runSeconds, versionOf, workFolder } from './kit/peers.ts';
+import { need, rounds, runSeconds, versionOf, workDirectory } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'tcpdump', 'ip', 'nsenter', 'taskset');
 
@@ -21,7 +21,7 @@ const PROCESS_RATE = 2 * RATE;
 const NAMES = 3000;
 const CPU = { watched: 0, load: 1 } as const;
 const bin = new URL('../bin/ndots', import.meta.url).pathname;
-const folder = workFolder();
+const directory = workDirectory();
 const [near, far] = ['near', 'far'].map((end) => `ndots-${end}-${process.pid}`) as [string, string];
 const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const median = (list: readonly number[]): number =>
@@ -69,7 +69,7 @@ const tcpdump = (name: string, ...words: readonly string[]): Watcher => ({
   dropped: /(\d+) packets dropped by kernel/,
 });
 const agentPort = 9155;
-const token = join(folder, 'token');
+const token = join(directory, 'token');
 /** The node agent, along with a reader that receives the compressed stream. */
 const agent: Watcher = {
   name: 'watch serve',
@@ -84,7 +84,7 @@ const agent: Watcher = {
     `http://10.9.0.1:${agentPort}/v1/exchanges`,
   ),
 };
-const views = join(folder, 'views');
+const views = join(directory, 'views');
 /** The live model, where each line is a view. */
 const top: Watcher = {
   name: 'top',
@@ -138,7 +138,7 @@ function within(where: string, name: string, words: readonly string[], cpu: numb
 }
 
 function server(): Child {
-  const file = join(folder, 'unbound.conf');
+  const file = join(directory, 'unbound.conf');
   writeFileSync(
     file,
     `server:
@@ -147,7 +147,7 @@ function server(): Child {
   do-daemonize: no
   username: ""
   chroot: ""
-  directory: "${folder}"
+  directory: "${directory}"
   pidfile: ""
   use-syslog: no
   verbosity: 0
@@ -235,7 +235,7 @@ try {
   if (why !== null) console.log(`skipped: no network namespaces can be made here (${why})`);
   else {
     beside('tcpdump', versionOf('tcpdump', '--version'));
-    const file = join(folder, 'names');
+    const file = join(directory, 'names');
     writeFileSync(file, Array.from({ length: NAMES }, (_, i) => `n${i}.bench. A\n`).join(''));
     const unbound = server();
     await wait(1000);

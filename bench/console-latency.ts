@@ -9,7 +9,7 @@ import { answered } from '../test/kit/child.ts';
 import { needConsole, openConsole, tokenFile } from './kit/console.ts';
 import { takeRounds, tellRatio, type Disturbance } from './kit/disturbance.ts';
 import { smoke } from './kit/figures.ts';
-import { compile, ndots, need, services, workFolder } from './kit/peers.ts';
+import { compile, ndots, need, services, workDirectory } from './kit/peers.ts';
 
 need('gcc', 'taskset', 'chrt');
 needConsole();
@@ -17,7 +17,7 @@ const [PORT, CONSOLE, PAGE] = [5310, 9310, 8310];
 const TABS = 10;
 /** The wait for the console's first frames, which take longer than later ones, in milliseconds. */
 const SETTLE_MS = smoke ? 500 : 3000;
-const directory = workFolder();
+const directory = workDirectory();
 const program = compile('pace.c', directory);
 const { manifests, names } = services(directory, 5000);
 const file = join(directory, 'names.txt');

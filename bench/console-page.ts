@@ -44,7 +44,7 @@ const it = new TestConsole();
 try {
   await it.build();
   const bytes = it.built.first
-    .map((name) => gzipSync(readFileSync(join(it.folder, name))).length)
+    .map((name) => gzipSync(readFileSync(join(it.directory, name))).length)
     .reduce((sum, each) => sum + each, 0);
   const capture = join(directory, 'node.pcap');
   writeNodeCapture(capture, { packets: PACKETS, trouble: 'none', sightings: 1 });

@@ -12,7 +12,7 @@ import type { NowView } from '../src/tools/watch/view.ts';
 import { needConsole, openConsole, tokenFile } from './kit/console.ts';
 import { load, spread, type Load } from './kit/dnsperf.ts';
 import { figure, figureOf, smoke } from './kit/figures.ts';
-import { ndots, need, runSeconds, services, workFolder } from './kit/peers.ts';
+import { ndots, need, runSeconds, services, workDirectory } from './kit/peers.ts';
 
 need('dnsperf', 'taskset');
 needConsole();
@@ -22,7 +22,7 @@ const TABS = 10;
 const CPU = { server: 0, load: 1 } as const;
 /** The wait for the console's first frames, which take longer than later ones, in milliseconds. */
 const SETTLE_MS = smoke ? 500 : 3000;
-const directory = workFolder();
+const directory = workDirectory();
 const { manifests, names } = services(directory, 5000);
 const hits = join(directory, 'hits.txt');
 writeFileSync(hits, [...names.keys()].map((name) => `${name} A\n`).join(''));

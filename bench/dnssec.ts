@@ -16,11 +16,11 @@ import {
   rounds,
   runSeconds,
   versionOf,
-  workFolder,
+  workDirectory,
 } from './kit/peers.ts';
 
 need('dnsperf', 'taskset');
-const directory = workFolder();
+const directory = workDirectory();
 const names = Array.from({ length: 1000 }, (_, i) => `host-${i}`);
 const zone = join(directory, 'bench.zone');
 writeFileSync(

@@ -21,16 +21,16 @@ import {
   runSeconds,
   versionOf,
   wildcardUpstream,
-  workFolder,
+  workDirectory,
 } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'taskset');
-const folder = workFolder();
-const certificate = certificateIn(folder);
+const directory = workDirectory();
+const certificate = certificateIn(directory);
 const names = Array.from({ length: 1000 }, (_, i) => `svc-${i}.bench`);
-const file = join(folder, 'names.txt');
+const file = join(directory, 'names.txt');
 writeFileSync(file, names.map((name) => `${name}. A\n`).join(''));
-const hosts = join(folder, 'hosts');
+const hosts = join(directory, 'hosts');
 writeFileSync(hosts, names.map((name, i) => `10.0.${i >> 8}.${i & 0xff} ${name}\n`).join(''));
 
 interface Server {
@@ -56,11 +56,11 @@ const corefile = ({ dns, tls, https }: Omit<Server, 'child'>): string =>
 const program = corednsProgram();
 const [ours, theirs, third] = [5900, 5910, 5920].map(portsFrom);
 const servers: Record<string, Server> = {
-  ndots: { ...ours!, child: ndots(corefile(ours!), folder, { cpu: 0 }) },
+  ndots: { ...ours!, child: ndots(corefile(ours!), directory, { cpu: 0 }) },
   ...(program !== null && {
-    coredns: { ...theirs!, child: coredns(program, corefile(theirs!), folder, 0) },
+    coredns: { ...theirs!, child: coredns(program, corefile(theirs!), directory, 0) },
   }),
-  unbound: { ...third!, child: wildcardUpstream(folder, third!.dns, 0, third!) },
+  unbound: { ...third!, child: wildcardUpstream(directory, third!.dns, 0, third!) },
 };
 for (const { dns, child } of Object.values(servers)) {
   await answered(dns, names[0]!).catch((error: Error) => {
@@ -79,7 +79,7 @@ const loads: Record<string, (server: Server) => Load> = {
     load(child, { port, file, seconds, clients: 20, mode: 'doh' }),
   ...(has('h2load') && {
     'https, h2load': ({ child, https: port }: Server) =>
-      loadHttps(child, { port, folder, name: names[1]!, seconds, clients: 20, streams: 5 }),
+      loadHttps(child, { port, directory, name: names[1]!, seconds, clients: 20, streams: 5 }),
   }),
 };
 

@@ -9,7 +9,7 @@ import { etcdPrograms, startEtcd } from '../test/kit/etcd.ts';
 import { answered, printed, start, type Child } from '../test/kit/child.ts';
 import { load } from './kit/dnsperf.ts';
 import { beside, figure, smoke } from './kit/figures.ts';
-import { coredns, corednsProgram, ndots, need, runSeconds, workFolder } from './kit/peers.ts';
+import { coredns, corednsProgram, ndots, need, runSeconds, workDirectory } from './kit/peers.ts';
 
 const program = etcdPrograms().at(-1);
 if (program === undefined) {
@@ -17,7 +17,7 @@ if (program === undefined) {
   process.exit(0);
 }
 need('dnsperf');
-const directory = workFolder();
+const directory = workDirectory();
 const keys = smoke ? 2000 : 100_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const etcd = await startEtcd(program.path);

@@ -17,11 +17,11 @@ import {
   runSeconds,
   versionOf,
   wildcardUpstream,
-  workFolder,
+  workDirectory,
 } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'dnsdist', 'taskset');
-const directory = workFolder();
+const directory = workDirectory();
 const certificate = `${certificateIn(directory)}.crt`;
 const upstream = wildcardUpstream(directory, 5400, 1, { tls: 5453, https: 5443 });
 await answered(5400, 'probe.bench.');

@@ -17,11 +17,11 @@ import {
   printLoads,
   versionOf,
   wildcardUpstream,
-  workFolder,
+  workDirectory,
 } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'dnsdist', 'named', 'taskset');
-const directory = workFolder();
+const directory = workDirectory();
 const upstream = wildcardUpstream(directory, 5400, 1);
 await answered(5400, 'probe.bench.');
 const corefile = (port: number, more: string): string =>

@@ -8,9 +8,9 @@ import { ApiServer } from '../test/kit/apiserver/server.ts';
 import { populate, slice } from '../test/kit/apiserver/populate.ts';
 import { answered, question } from '../test/kit/child.ts';
 import { figure, smoke } from './kit/figures.ts';
-import { apiCorefile, ndots, workFolder } from './kit/peers.ts';
+import { apiCorefile, ndots, workDirectory } from './kit/peers.ts';
 
-const directory = workFolder();
+const directory = workDirectory();
 const api = await ApiServer.start({ port: 5901 });
 const services = smoke ? 100 : 1000;
 populate(api, { services, endpoints: services * 5, pods: 0 });

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { answered, start } from '../test/kit/child.ts';
 import { figure, type Goal, smoke } from './kit/figures.ts';
-import { kubeadmCorefile, services, workFolder } from './kit/peers.ts';
+import { kubeadmCorefile, services, workDirectory } from './kit/peers.ts';
 
-const directory = workFolder();
+const directory = workDirectory();
 const { manifests, names } = services(directory, 100);
 const name = [...names.keys()][0]!;
 const corefile = join(directory, 'Corefile');

@@ -17,7 +17,7 @@ import { etcdPrograms, startEtcd } from '../test/kit/etcd.ts';
 import { aliasChain, copiedName, manyLabels, plainAddresses } from '../test/kit/costly-messages.ts';
 import { load } from './kit/dnsperf.ts';
 import { beside, figure, smoke } from './kit/figures.ts';
-import { coredns, corednsProgram, ndots, need, versionOf, workFolder } from './kit/peers.ts';
+import { coredns, corednsProgram, ndots, need, versionOf, workDirectory } from './kit/peers.ts';
 
 interface Kind {
   readonly lines: string;
@@ -28,7 +28,7 @@ interface Kind {
 }
 
 need('dnsperf', 'taskset');
-const directory = workFolder();
+const directory = workDirectory();
 const sizes = smoke ? [10, 1000] : [10, 1000, 10_000];
 const seconds = smoke ? 1 : 2;
 const address = (i: number): string => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`;

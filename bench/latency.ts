@@ -12,12 +12,12 @@ import {
   need,
   pace,
   serviceQuestions,
-  workFolder,
+  workDirectory,
   type Pace,
 } from './kit/peers.ts';
 
 need('gcc', 'taskset');
-const directory = workFolder();
+const directory = workDirectory();
 const program = compile('pace.c', directory);
 const [services, endpoints] = smoke ? [100, 1000] : [10_000, 100_000];
 const file = serviceQuestions(directory, services);

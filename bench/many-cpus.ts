@@ -18,13 +18,13 @@ import {
   rounds,
   runSeconds,
   services,
-  workFolder,
+  workDirectory,
 } from './kit/peers.ts';
 
 need('dnsperf', 'taskset');
 const PORT = 5800;
 const cpus = availableParallelism();
-const directory = workFolder();
+const directory = workDirectory();
 const { manifests, names } = services(
   directory,
   Number(process.env['SERVICES'] ?? (smoke ? 500 : 10_000)),
@@ -46,10 +46,10 @@ function steps(): number[] {
 
 /** The CPU seconds that each thread has used so far, by thread ID. */
 function threadSeconds(child: Child): Map<string, number> {
-  const folder = `/proc/${child.pid}/task`;
+  const tasks = `/proc/${child.pid}/task`;
   return new Map(
-    readdirSync(folder).map((thread) => {
-      const fields = readFileSync(join(folder, thread, 'stat'), 'utf8')
+    readdirSync(tasks).map((thread) => {
+      const fields = readFileSync(join(tasks, thread, 'stat'), 'utf8')
         .split(') ')[1]!
         .split(' ');
       return [thread, (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND] as const;

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { answered, start, type Child } from '../test/kit/child.ts';
 import { beside, figure, smoke } from './kit/figures.ts';
-import { apiCorefile, apiServer, ndots, workFolder } from './kit/peers.ts';
+import { apiCorefile, apiServer, ndots, workDirectory } from './kit/peers.ts';
 
 const home = fileURLToPath(new URL('../', import.meta.url));
-const directory = workFolder();
+const directory = workDirectory();
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The process's private memory, without the pages of program files, which the system shares and can reclaim. */

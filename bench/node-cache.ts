@@ -53,7 +53,7 @@ function residentMiB(world: NodeWorld, { pid }: Child): number {
 const world = await makeNodeWorld();
 try {
   const cache = await world.cache(['-workers', '1']);
-  const corefile = join(world.folder, 'serve');
+  const corefile = join(world.directory, 'serve');
   writeFileSync(
     corefile,
     'cluster.local:5300 {\n errors\n cache {\n success 9984 30\n denial 9984 5\n }\n reload\n bind 10.1.0.1\n forward . 10.96.0.11 {\n force_tcp\n }\n prometheus :9254\n}\n',
@@ -68,7 +68,7 @@ try {
     '1',
   ]);
   await printed(serve, /^ndots-/m);
-  const names = join(world.folder, 'names');
+  const names = join(world.directory, 'names');
   writeFileSync(names, Array.from({ length: NAMES }, (_, i) => `n${i}.cluster.local A\n`).join(''));
   const servers = [
     { child: cache, words: ['-s', SERVICE], costs: [] as number[] },

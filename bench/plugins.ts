@@ -15,11 +15,11 @@ import {
   runSeconds,
   services,
   wildcardUpstream,
-  workFolder,
+  workDirectory,
 } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'taskset');
-const directory = workFolder();
+const directory = workDirectory();
 const { manifests, names } = services(directory, 2000);
 const hits = join(directory, 'hits.txt');
 writeFileSync(hits, [...names.keys()].map((name) => `${name} A\n`).join(''));

@@ -21,13 +21,13 @@ import {
   ndots,
   need,
   serviceQuestions,
-  workFolder,
+  workDirectory,
 } from './kit/peers.ts';
 import { smoke } from './kit/figures.ts';
 
 need('gcc', 'taskset', 'chrt', 'curl');
 const API = 5821;
-const directory = workFolder();
+const directory = workDirectory();
 const program = compile('pace.c', directory);
 const [services, pods] = smoke ? [100, 1000] : [10_000, 100_000];
 const seconds = smoke ? 1 : 4;

@@ -7,11 +7,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered, question } from '../test/kit/child.ts';
 import { figure, smoke } from './kit/figures.ts';
-import { kubeadmCorefile, ndots, services, workFolder } from './kit/peers.ts';
+import { kubeadmCorefile, ndots, services, workDirectory } from './kit/peers.ts';
 
 const RATE = smoke ? 2000 : 20_000;
 const RELOADS = smoke ? 3 : 20;
-const directory = workFolder();
+const directory = workDirectory();
 const { manifests, names } = services(directory, 1000);
 const list = [...names];
 const corefile = kubeadmCorefile(5600, manifests).replace('reload\n', 'reload 2s 0s\n');

@@ -18,11 +18,11 @@ import {
   services,
   unbound,
   versionOf,
-  workFolder,
+  workDirectory,
 } from './kit/peers.ts';
 
 need('dnsperf', 'unbound', 'gcc', 'taskset');
-const directory = workFolder();
+const directory = workDirectory();
 const { manifests, names } = services(directory, 5000);
 const all = [...names.keys()];
 const hits = join(directory, 'hits.txt');

@@ -15,15 +15,15 @@ import {
   runSeconds,
   services,
   versionOf,
-  workFolder,
+  workDirectory,
 } from './kit/peers.ts';
 
 need('dnsperf', 'named', 'taskset');
-const folder = workFolder();
-const { manifests, names } = services(folder, 1000);
-const file = join(folder, 'names.txt');
+const directory = workDirectory();
+const { manifests, names } = services(directory, 1000);
+const file = join(directory, 'names.txt');
 writeFileSync(file, [...names.keys()].map((name) => `${name} A\n`).join(''));
-const zone = join(folder, 'cluster.local.zone');
+const zone = join(directory, 'cluster.local.zone');
 writeFileSync(
   zone,
   [
@@ -35,12 +35,12 @@ writeFileSync(
     '',
   ].join('\n'),
 );
-const conf = join(folder, 'named.conf');
+const conf = join(directory, 'named.conf');
 writeFileSync(
   conf,
-  `options { directory "${folder}"; listen-on port 5510 { 127.0.0.1; }; listen-on-v6 { none; }; recursion no; pid-file none; session-keyfile none; };\ncontrols { };\nzone "cluster.local" { type primary; file "${zone}"; };\n`,
+  `options { directory "${directory}"; listen-on port 5510 { 127.0.0.1; }; listen-on-v6 { none; }; recursion no; pid-file none; session-keyfile none; };\ncontrols { };\nzone "cluster.local" { type primary; file "${zone}"; };\n`,
 );
-const ours = ndots(kubeadmCorefile(5500, manifests), folder, { cpu: 0 });
+const ours = ndots(kubeadmCorefile(5500, manifests), directory, { cpu: 0 });
 const bind = start('bind', ['/usr/sbin/named', '-g', '-n', '1', '-c', conf], { cpu: 0 });
 const first = [...names.keys()][0]!;
 await answered(5500, first);

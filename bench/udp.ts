@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { batchedUdp } from '../src/server/runtime/packet-loop.ts';
 import { answered, start } from '../test/kit/child.ts';
 import { load, median, type Load } from './kit/dnsperf.ts';
-import { compile, need, ratio, rounds, runSeconds, versionOf, workFolder } from './kit/peers.ts';
+import { compile, need, ratio, rounds, runSeconds, versionOf, workDirectory } from './kit/peers.ts';
 
 need('dnsperf', 'gcc', 'taskset');
 const found = batchedUdp();
@@ -17,7 +17,7 @@ if (!found.available) {
   console.log(`skipped: ${found.reason}`);
   process.exit(0);
 }
-const directory = workFolder();
+const directory = workDirectory();
 const file = join(directory, 'names.txt');
 const names = Array.from({ length: 5000 }, (_, i) => `svc-${i}.bench.svc.cluster.local.`);
 writeFileSync(file, names.map((name) => `${name} A\n`).join(''));

@@ -16,11 +16,11 @@ import {
   tellRatio,
   type Disturbance,
 } from './kit/disturbance.ts';
-import { compile, ndots, need, workFolder } from './kit/peers.ts';
+import { compile, ndots, need, workDirectory } from './kit/peers.ts';
 import { smoke } from './kit/figures.ts';
 
 need('gcc', 'taskset', 'chrt', 'named', 'kdig');
-const directory = workFolder();
+const directory = workDirectory();
 const program = compile('pace.c', directory);
 const names = smoke ? 10_000 : 200_000;
 const rate = smoke ? 2000 : 10_000;

@@ -11,10 +11,18 @@ import { answered, type Child } from '../test/kit/child.ts';
 import { startKnot, startNamed, startNsd } from '../test/kit/zone-servers.ts';
 import { beside, figure, figureOf, type Goal, smoke } from './kit/figures.ts';
 import { load, loadInTurn, spread } from './kit/dnsperf.ts';
-import { ndots, need, printLoads, rounds, runSeconds, versionOf, workFolder } from './kit/peers.ts';
+import {
+  ndots,
+  need,
+  printLoads,
+  rounds,
+  runSeconds,
+  versionOf,
+  workDirectory,
+} from './kit/peers.ts';
 
 need('dnsperf', 'nsd', 'knotd', 'named', 'kdig', 'taskset');
-const directory = workFolder();
+const directory = workDirectory();
 const names = smoke ? 10_000 : 100_000;
 
 function writeZone(file: string, count: number): number {

@@ -8,7 +8,7 @@ import { Problem } from '../src/server/base/problem.ts';
 import { bindDirective } from '../src/server/corefile/syntax.ts';
 import { order } from '../src/server/plugins/order.ts';
 import { plugins } from './kit/plugins.ts';
-import { moduleFolder } from './coredns/module.ts';
+import { moduleDirectory } from './coredns/module.ts';
 import { directives } from '../tools/coredns/properties.ts';
 import { tablePage, tableRows } from '../tools/coredns-table.ts';
 
@@ -60,7 +60,7 @@ describe('the table of plugins and properties', () => {
   });
 
   test('every word of its pages and parsers is listed', (t) => {
-    const directory = moduleFolder();
+    const directory = moduleDirectory();
     if (directory === null) return t.skip('the module of CoreDNS is not here');
     const names: Readonly<Record<string, string>> = { metrics: 'prometheus' };
     const missing: string[] = [];

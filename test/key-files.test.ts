@@ -54,24 +54,24 @@ const uses: readonly {
 describe('a reload that finds half of a file', () => {
   for (const { what, directive, file } of uses)
     test(`${what}: is not used, and the next complete one is`, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-key-files-'));
-      t.after(() => rmSync(folder, { recursive: true }));
-      writeFileSync(join(folder, 'db'), zone);
-      writeFileSync(join(folder, 'keys'), tsigKey);
-      writeFileSync(join(folder, 'cert.pem'), testCertificate);
-      writeFileSync(join(folder, 'key.pem'), testKey);
-      writeZoneKey(folder, zoneKey('example.org.'));
-      const dnssecKey = readdirSync(folder)
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-key-files-'));
+      t.after(() => rmSync(directory, { recursive: true }));
+      writeFileSync(join(directory, 'db'), zone);
+      writeFileSync(join(directory, 'keys'), tsigKey);
+      writeFileSync(join(directory, 'cert.pem'), testCertificate);
+      writeFileSync(join(directory, 'key.pem'), testKey);
+      writeZoneKey(directory, zoneKey('example.org.'));
+      const dnssecKey = readdirSync(directory)
         .find((name) => name.endsWith('.private'))!
         .slice(0, -'.private'.length);
       const corefile = (number: number): string =>
         `example.org other.example {\n # ${number}\n reload\n view v${number} {\n expr true\n }\n ${directive(dnssecKey)}\n}`;
-      const world = await makeWorld(corefile(0), { folder });
+      const world = await makeWorld(corefile(0), { directory });
       t.after(() => world.close());
       const answers = async (): Promise<void> =>
         assert.equal((await world.ask('www.example.org. A')).answer.length, 1);
       await answers();
-      const path = join(folder, file(dnssecKey));
+      const path = join(directory, file(dnssecKey));
       const whole = readFileSync(path, 'utf8');
       let number = 1;
       for (const half of [whole.slice(0, whole.length / 3), whole.slice(0, -30)]) {

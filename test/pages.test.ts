@@ -256,13 +256,13 @@ describe('Corefiles on pages', () => {
   const pages = globSync(['src/server/plugins/**/*.md', 'docs/*.md', 'README.md']).toSorted();
   for (const { page, line, text } of pages.flatMap(fencesOf)) {
     test(`${page}:${line} starts`, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-page-'));
-      t.after(() => rmSync(folder, { recursive: true }));
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-page-'));
+      t.after(() => rmSync(directory, { recursive: true }));
       const files: Record<string, string> = {};
       // `# file: NAME` in a fence is a file next to the Corefile. Imported files are empty.
       for (const [, name] of text.matchAll(/^# file: (\S+)$/gm)) {
-        mkdirSync(dirname(resolve(folder, name!)), { recursive: true });
-        writeFileSync(resolve(folder, name!), contentOf(name!));
+        mkdirSync(dirname(resolve(directory, name!)), { recursive: true });
+        writeFileSync(resolve(directory, name!), contentOf(name!));
         files[name!] = '';
       }
       const clock = new VirtualClock();
@@ -271,7 +271,7 @@ describe('Corefiles on pages', () => {
       t.after(() => ticks.cancel());
       const world = await makeWorld(text, {
         clock,
-        folder,
+        directory,
         files,
         plugins: indoors,
         network: quiet,

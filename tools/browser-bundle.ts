@@ -112,7 +112,7 @@ export interface BuiltConsole {
 }
 
 /** Writes the page for `ndots console` to a directory. */
-export async function buildConsole(folder: string): Promise<BuiltConsole> {
+export async function buildConsole(directory: string): Promise<BuiltConsole> {
   const page = await bundleForBrowser({ console: 'src/faces/console/console.ts' }, 'pure');
   const worker = await bundleForBrowser(
     { 'engine-worker': 'src/faces/console/tool-worker.ts' },
@@ -120,18 +120,18 @@ export async function buildConsole(folder: string): Promise<BuiltConsole> {
   );
   const [first] = [...page.missing, ...worker.missing];
   if (first !== undefined) throw new Error(`${first.by} imports ${first.module}`);
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(directory, { recursive: true });
   for (const { fileName, code } of [...page.chunks, ...worker.chunks])
-    writeFileSync(join(folder, fileName), code);
+    writeFileSync(join(directory, fileName), code);
   for (const [name, from] of [
     ['icon.svg', `${room}/icon.svg`],
     ['web.css', 'src/faces/web/web.css'],
     ['console.css', 'src/faces/console/console.css'],
   ] as const)
-    copyFileSync(from, join(folder, name));
+    copyFileSync(from, join(directory, name));
   // Restricts the styles of the playground's panels to the tools.
   const panels = readFileSync(`${room}/playground.css`, 'utf8');
-  writeFileSync(join(folder, 'tools.css'), `.tools {\n${panels}\n}\n`);
+  writeFileSync(join(directory, 'tools.css'), `.tools {\n${panels}\n}\n`);
   const scripts = page.chunks.map((chunk) => builtFile(chunk));
   return {
     first: [...loadedWith(scripts, 'console.js'), 'icon.svg', 'web.css', 'console.css'],

@@ -57,7 +57,7 @@ test("a run is one line that names the machine's properties, and no directory or
   assert.deepEqual(run.peers, { unbound: '1.17.1' });
   assert.deepEqual(run.figures, { 'exec to first answer': [null, 'ms'] });
   assert.deepEqual(
-    Object.keys(run).filter((key) => /host|folder|path|user/.test(key)),
+    Object.keys(run).filter((key) => /host|directory|path|user/.test(key)),
     [],
   );
 });

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { question, type Child } from '../../test/kit/child.ts';
 import type { Load } from './dnsperf.ts';
 
-/** Settings for h2load. `folder` is where the request body is written. */
+/** Settings for h2load. `directory` is where the request body is written. */
 export interface HttpLoadOptions {
   readonly port: number;
-  readonly folder: string;
+  readonly directory: string;
   /** The name of an A record, queried repeatedly. */
   readonly name: string;
   readonly seconds: number;
@@ -20,8 +20,8 @@ export interface HttpLoadOptions {
 
 /** Loads DNS over HTTPS on 127.0.0.1 with h2load, using POST over HTTP/2, and measures the server's CPU time. */
 export function loadHttps(server: Child, options: HttpLoadOptions): Load {
-  const { port, folder, name, seconds, clients, streams, cpu = 1 } = options;
-  const body = join(folder, 'question.bin');
+  const { port, directory, name, seconds, clients, streams, cpu = 1 } = options;
+  const body = join(directory, 'question.bin');
   writeFileSync(body, question(name, 1, 0));
   const words = [
     ...['-c', String(cpu), 'h2load', '-D', String(seconds), '-t', '1'],

@@ -15,10 +15,10 @@ export const runSeconds: number = smoke ? 1 : 6;
 export const rounds: number = smoke ? 1 : 3;
 
 /** A directory that is removed when the benchmark ends. */
-export function workFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+export function workDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
+  process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 export function has(program: string): boolean {
@@ -46,14 +46,14 @@ const home = fileURLToPath(new URL('../../', import.meta.url));
 
 export function ndots(
   corefile: string,
-  folder: string,
+  directory: string,
   options: {
     readonly cpu?: number;
     readonly words?: readonly string[];
     readonly env?: NodeJS.ProcessEnv;
   } = {},
 ): Child {
-  const file = join(folder, `Corefile-${Math.round(performance.now() * 1000)}`);
+  const file = join(directory, `Corefile-${Math.round(performance.now() * 1000)}`);
   writeFileSync(file, corefile);
   return start(
     'ndots',
@@ -67,12 +67,12 @@ export function ndots(
  * `forwardTo`.
  */
 export function unbound(
-  folder: string,
+  directory: string,
   port: number,
   names: ReadonlyMap<string, string>,
   options: { readonly cpu?: number; readonly forwardTo?: number } = {},
 ): Child {
-  const file = join(folder, `unbound-${port}.conf`);
+  const file = join(directory, `unbound-${port}.conf`);
   const data = [...names].map(([name, address]) => `  local-data: "${name} 30 IN A ${address}"`);
   const zone = names.size > 0 ? ['  local-zone: "cluster.local." static', ...data] : [];
   const forward =
@@ -86,7 +86,7 @@ export function unbound(
     '  do-daemonize: no',
     '  username: ""',
     '  chroot: ""',
-    `  directory: "${folder}"`,
+    `  directory: "${directory}"`,
     '  pidfile: ""',
     '  use-syslog: no',
     '  verbosity: 0',
@@ -115,12 +115,12 @@ export interface EncryptedPorts {
  * uses the tests' certificate for dns.example and 127.0.0.1.
  */
 export function wildcardUpstream(
-  folder: string,
+  directory: string,
   port: number,
   cpu: number,
   encrypted: EncryptedPorts | null = null,
 ): Child {
-  const file = join(folder, `upstream-${port}.conf`);
+  const file = join(directory, `upstream-${port}.conf`);
   const lines = [
     'server:',
     `  interface: 127.0.0.1@${port}`,
@@ -131,8 +131,8 @@ export function wildcardUpstream(
           `  interface: 127.0.0.1@${encrypted.https}`,
           `  tls-port: ${encrypted.tls}`,
           `  https-port: ${encrypted.https}`,
-          `  tls-service-pem: "${certificateIn(folder)}.crt"`,
-          `  tls-service-key: "${certificateIn(folder)}.key"`,
+          `  tls-service-pem: "${certificateIn(directory)}.crt"`,
+          `  tls-service-key: "${certificateIn(directory)}.key"`,
           '  incoming-num-tcp: 1000',
           '  http-max-streams: 1000',
         ]),
@@ -140,7 +140,7 @@ export function wildcardUpstream(
     '  do-daemonize: no',
     '  username: ""',
     '  chroot: ""',
-    `  directory: "${folder}"`,
+    `  directory: "${directory}"`,
     '  pidfile: ""',
     '  use-syslog: no',
     '  so-rcvbuf: 4m',
@@ -159,10 +159,10 @@ export function wildcardUpstream(
  * Writes the tests' certificate and key.
  * @returns their common path, without `.crt` and `.key`
  */
-export function certificateIn(folder: string): string {
-  writeFileSync(join(folder, 'bench.crt'), testCertificate);
-  writeFileSync(join(folder, 'bench.key'), testKey);
-  return join(folder, 'bench');
+export function certificateIn(directory: string): string {
+  writeFileSync(join(directory, 'bench.crt'), testCertificate);
+  writeFileSync(join(directory, 'bench.key'), testKey);
+  return join(directory, 'bench');
 }
 
 /** CoreDNS's path, from COREDNS in the environment or from PATH, or null if it was not found. */
@@ -172,8 +172,8 @@ export function corednsProgram(): string | null {
   return has('coredns') ? 'coredns' : null;
 }
 
-export function coredns(program: string, corefile: string, folder: string, cpu: number): Child {
-  const file = join(folder, `Corefile-coredns-${Math.round(performance.now() * 1000)}`);
+export function coredns(program: string, corefile: string, directory: string, cpu: number): Child {
+  const file = join(directory, `Corefile-coredns-${Math.round(performance.now() * 1000)}`);
   writeFileSync(file, corefile);
   return start('coredns', [program, '-conf', file], {
     cpu,
@@ -182,11 +182,16 @@ export function coredns(program: string, corefile: string, folder: string, cpu: 
 }
 
 /** BIND with one thread that forwards everything. */
-export function bindForwarder(folder: string, port: number, upstream: number, cpu: number): Child {
-  const file = join(folder, `named-${port}.conf`);
+export function bindForwarder(
+  directory: string,
+  port: number,
+  upstream: number,
+  cpu: number,
+): Child {
+  const file = join(directory, `named-${port}.conf`);
   writeFileSync(
     file,
-    `options { directory "${folder}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; }; recursion yes; allow-query { 127.0.0.0/8; }; forward only; forwarders { 127.0.0.1 port ${upstream}; }; dnssec-validation no; pid-file none; session-keyfile none; max-cache-size 64m; recursive-clients 10000; querylog no; };\ncontrols { };\n`,
+    `options { directory "${directory}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; }; recursion yes; allow-query { 127.0.0.0/8; }; forward only; forwarders { 127.0.0.1 port ${upstream}; }; dnssec-validation no; pid-file none; session-keyfile none; max-cache-size 64m; recursive-clients 10000; querylog no; };\ncontrols { };\n`,
   );
   return start('bind', ['/usr/sbin/named', '-g', '-n', '1', '-c', file], { cpu });
 }
@@ -196,13 +201,13 @@ export function bindForwarder(folder: string, port: number, upstream: number, cp
  * @param server the upstream and its transport, in Lua
  */
 export function dnsdist(
-  folder: string,
+  directory: string,
   port: number,
   upstream: number,
   cpu: number,
   server = '',
 ): Child {
-  const file = join(folder, `dnsdist-${port}.conf`);
+  const file = join(directory, `dnsdist-${port}.conf`);
   writeFileSync(
     file,
     `setLocal("127.0.0.1:${port}")\nnewServer({address="127.0.0.1:${upstream}", checkName="probe.bench.", order=1${server}})\nsetMaxUDPOutstanding(65535)\nsetSecurityPollSuffix("")\n`,
@@ -211,8 +216,8 @@ export function dnsdist(
 }
 
 /** Compiles a C program in this directory. */
-export function compile(source: string, folder: string): string {
-  const program = join(folder, source.replace('.c', ''));
+export function compile(source: string, directory: string): string {
+  const program = join(directory, source.replace('.c', ''));
   const { status, stderr } = spawnSync(
     'gcc',
     ['-O2', '-o', program, join(home, 'bench/peers', source)],
@@ -224,7 +229,7 @@ export function compile(source: string, folder: string): string {
 
 /** The manifests for `count` services named `svc-N.bench`, and the expected answers. */
 export function services(
-  folder: string,
+  directory: string,
   count: number,
 ): { readonly manifests: string; readonly names: ReadonlyMap<string, string> } {
   const names = new Map<string, string>();
@@ -236,7 +241,7 @@ export function services(
       `apiVersion: v1\nkind: Service\nmetadata: {name: svc-${i}, namespace: bench}\nspec:\n  clusterIP: ${address}\n  clusterIPs: [${address}]\n  ports: [{name: http, port: 80, protocol: TCP}]\n`,
     );
   }
-  const manifests = join(folder, 'manifests');
+  const manifests = join(directory, 'manifests');
   spawnSync('mkdir', ['-p', manifests]);
   writeFileSync(join(manifests, 'services.yaml'), documents.join('---\n'));
   return { manifests, names };
@@ -365,8 +370,8 @@ export function ratio(a: number, b: number): string {
 /**
  * Writes a question file for `pace`. It has at most 5000 of the fake API server's services, a third of them for AAAA.
  */
-export function serviceQuestions(folder: string, services: number): string {
-  const file = join(folder, 'names.txt');
+export function serviceQuestions(directory: string, services: number): string {
+  const file = join(directory, 'names.txt');
   const lines = Array.from(
     { length: Math.min(services, 5000) },
     (_, i) => `service-${i}.team-${i % 100}.svc.cluster.local ${i % 3 === 0 ? 28 : 1}\n`,

@@ -11,8 +11,8 @@ import { printData } from '../../src/server/wire/print.ts';
 import { scriptedNetwork, type Answer, type Asked } from '../kit/upstream.ts';
 import { makeWorld, type AskOptions, type World } from '../kit/world.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-interleaving-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-interleaving-'));
+after(() => rmSync(directory, { recursive: true }));
 const meta = (name: string, namespace: string): object => ({ name, namespace });
 const items = [
   { kind: 'Namespace', metadata: { name: 'shop' } },
@@ -35,13 +35,16 @@ const items = [
   },
 ].map((object) => ({ apiVersion: 'v1', ...object }));
 writeFileSync(
-  join(folder, 'objects.json'),
+  join(directory, 'objects.json'),
   JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
 );
-writeFileSync(join(folder, 'hosts'), '192.0.2.77 printer.example.org\n192.0.2.78 *.example.net\n');
+writeFileSync(
+  join(directory, 'hosts'),
+  '192.0.2.77 printer.example.org\n192.0.2.78 *.example.net\n',
+);
 
 const cluster = `kubernetes cluster.local in-addr.arpa {
-    manifests ${folder}
+    manifests ${directory}
     pods insecure
     fallthrough in-addr.arpa
   }`;
@@ -166,7 +169,7 @@ async function start(corefile: string): Promise<World> {
   const clock = new VirtualClock();
   return makeWorld(corefile, {
     clock,
-    folder,
+    directory,
     network: scriptedNetwork(clock, internet),
   });
 }

@@ -34,7 +34,7 @@ after(async () => {
 });
 
 const sources = [
-  { title: 'a manifest folder', property: () => `manifests ${directory}` },
+  { title: 'a manifest directory', property: () => `manifests ${directory}` },
   { title: 'an API server', property: () => `endpoint ${api.url}` },
 ];
 

@@ -22,14 +22,14 @@ export interface Served {
 export async function serveCorefile(
   text: string,
   plugins: readonly Plugin[],
-  folder: string,
+  directory: string,
 ): Promise<Served> {
   const log: string[] = [];
   const embedded = new EmbeddedServer({
     plugins: () => Promise.resolve(plugins),
     clock: systemClock,
     random: seededRandom(1),
-    folder,
+    directory,
     log: makeLog((line) => log.push(line)),
     env: {},
     network: {

@@ -24,7 +24,7 @@ export function noModule(): string | null {
 }
 
 /** The module's directory, or null if Go has not downloaded it yet. Downloads nothing. */
-export function moduleFolder(): string | null {
+export function moduleDirectory(): string | null {
   const { status, stdout } = spawnSync('go', ['env', 'GOMODCACHE'], { encoding: 'utf8' });
   const directory = join(stdout?.trim() ?? '', `github.com/coredns/coredns@${release}`);
   return status === 0 && existsSync(directory) ? directory : null;

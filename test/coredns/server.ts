@@ -13,7 +13,7 @@ import { EmbeddedServer } from '../../src/server/engine/embedded.ts';
 export interface CorefileServer extends AsyncDisposable {
   readonly embedded: EmbeddedServer;
   readonly log: readonly string[];
-  readonly folder: string;
+  readonly directory: string;
 }
 
 /**
@@ -30,10 +30,10 @@ export function corefileServer(
   ends: readonly Plugin[] = [],
   home?: string,
 ): CorefileServer {
-  const folder = home ?? mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
-  let text = corefile.replaceAll('{FOLDER}', folder);
+  const directory = home ?? mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
+  let text = corefile.replaceAll('{FOLDER}', directory);
   for (const [nth, [name, content]] of Object.entries(files).entries()) {
-    const path = join(folder, isAbsolute(name) ? `file-${nth}` : name);
+    const path = join(directory, isAbsolute(name) ? `file-${nth}` : name);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content);
     if (isAbsolute(name)) text = text.replaceAll(name, path);
@@ -44,7 +44,7 @@ export function corefileServer(
     plugins: () => Promise.resolve(plugins),
     clock,
     random: seededRandom(1),
-    folder,
+    directory,
     log: makeLog((line) => log.push(line)),
     env: {},
     network,
@@ -65,10 +65,10 @@ export function corefileServer(
   return {
     embedded,
     log,
-    folder,
+    directory,
     async [Symbol.asyncDispose]() {
       await embedded.stop();
-      if (home === undefined) rmSync(folder, { recursive: true, force: true });
+      if (home === undefined) rmSync(directory, { recursive: true, force: true });
     },
   };
 }

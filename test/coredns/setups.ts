@@ -19,13 +19,13 @@ export interface Setup {
  * A temporary directory that Go's tests created and have since removed. Directives refer to files that must be
  * recreated there.
  */
-const testFolder = new RegExp(`${tmpdir()}/Test\\w+/\\d{3}(?=/)`, 'g');
+const testDirectory = new RegExp(`${tmpdir()}/Test\\w+/\\d{3}(?=/)`, 'g');
 
 /** Only known inside a pod, so the plugin did accept its directive. */
 const inCluster = /unable to load in-cluster configuration/;
 
 export async function setUp(event: SetupEvent): Promise<Setup> {
-  const directories = event.input.match(testFolder) ?? [];
+  const directories = event.input.match(testDirectory) ?? [];
   for (const directory of directories) mkdirSync(directory, { recursive: true });
   const keys = event.keys ?? ['.'];
   const corefile = `${keys.join(', ')} {\n${event.input}\n}\n`;

@@ -6,7 +6,7 @@ import { parseCorefile } from '../../src/server/corefile/parse.ts';
 import type { ParseOutput } from '../../src/server/corefile/parse.ts';
 import type { Syntax } from '../../src/server/corefile/syntax.ts';
 
-export const folder: string = import.meta.dirname;
+export const directory: string = import.meta.dirname;
 
 /** The directives in chain order. */
 const directives: readonly string[] = (
@@ -43,7 +43,7 @@ export function read(text: string, world: World = {}): ParseOutput {
 
 /** Reads a file in this directory along with its imports. */
 export function readFixture(name: string, more: readonly string[] = []): ParseOutput {
-  const file = join(folder, name);
+  const file = join(directory, name);
   return parseCorefile({
     file,
     text: readFileSync(file, 'utf8'),

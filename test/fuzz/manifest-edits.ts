@@ -21,14 +21,14 @@ import { makeLog } from '../../src/server/base/log.ts';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { VirtualClock } from '../../src/server/base/virtual-clock.ts';
 import { clusterRecords } from '../../src/server/plugins/kubernetes/control/cluster-records.ts';
-import { manifestSource } from '../../src/server/kube/manifests/manifest-folder.ts';
+import { manifestSource } from '../../src/server/kube/manifests/manifest-directory.ts';
 import type { KubernetesAnswerer } from '../../src/server/plugins/kubernetes/worker/answer.ts';
 import { everything } from '../kit/apiserver/rig.ts';
 import { answersOf, tell } from './cluster-answers.ts';
 import { pick } from './odd-objects.ts';
 
 export interface EditReport {
-  folders: number;
+  directories: number;
   edits: number;
   compared: number;
 }
@@ -44,7 +44,7 @@ const files = ['a.yaml', 'b.yml', 'c.json', 'sub/d.yaml'];
 
 export async function fuzzManifestEdits(seed: number, seconds: number): Promise<EditReport> {
   const end = performance.now() + 1000 * seconds;
-  const report: EditReport = { folders: 0, edits: 0, compared: 0 };
+  const report: EditReport = { directories: 0, edits: 0, compared: 0 };
   for (let n = 0; performance.now() < end; n++) {
     const directory = mkdtempSync(join(tmpdir(), 'ndots-edits-'));
     try {
@@ -52,7 +52,7 @@ export async function fuzzManifestEdits(seed: number, seconds: number): Promise<
     } finally {
       rmSync(directory, { recursive: true, force: true });
     }
-    report.folders++;
+    report.directories++;
   }
   return report;
 }
@@ -61,7 +61,7 @@ class Edits {
   readonly #seed: number;
   readonly #random: Random;
   readonly #report: EditReport;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #clock = new VirtualClock();
   readonly #log: string[] = [];
   /** Maps a file name to the services in the file's last good content. */
@@ -73,15 +73,15 @@ class Edits {
     this.#seed = seed;
     this.#random = seededRandom(seed * 2654435761 + 1);
     this.#report = report;
-    this.#folder = join(base, 'manifests');
+    this.#directory = join(base, 'manifests');
   }
 
   async run(steps: number): Promise<void> {
-    mkdirSync(join(this.#folder, 'sub'), { recursive: true });
+    mkdirSync(join(this.#directory, 'sub'), { recursive: true });
     for (const file of files) this.#write(file, this.#good(file));
     this.#mount();
     const source = manifestSource({
-      folder: this.#folder,
+      directory: this.#directory,
       wanted: everything,
       reduction: clusterRecords({ podNames: false, outside: false }),
       clock: this.#clock,
@@ -101,7 +101,7 @@ class Edits {
   async #edit(answerer: KubernetesAnswerer): Promise<string> {
     const random = this.#random;
     const file = pick(random, files);
-    const path = join(this.#folder, file);
+    const path = join(this.#directory, file);
     switch (random.integer(9)) {
       case 0:
         rmSync(path, { force: true });
@@ -110,8 +110,8 @@ class Edits {
       case 1: {
         // The way editors save: a new file is renamed over the old one.
         const good = this.#good(file);
-        writeFileSync(join(this.#folder, '.new'), good.text);
-        renameSync(join(this.#folder, '.new'), path);
+        writeFileSync(join(this.#directory, '.new'), good.text);
+        renameSync(join(this.#directory, '.new'), path);
         this.#truth.set(file, good.services!);
         return `${file} replaced`;
       }
@@ -130,15 +130,15 @@ class Edits {
       }
       case 4: {
         // The directory is temporarily missing. Nothing may change during that time.
-        renameSync(this.#folder, `${this.#folder}.away`);
+        renameSync(this.#directory, `${this.#directory}.away`);
         await this.#clock.advance(3000);
-        this.#compare(answerer, 'folder gone');
-        renameSync(`${this.#folder}.away`, this.#folder);
-        return 'folder back';
+        this.#compare(answerer, 'directory gone');
+        renameSync(`${this.#directory}.away`, this.#directory);
+        return 'directory back';
       }
       case 5: {
-        writeFileSync(join(this.#folder, 'notes.txt'), 'kind: Service');
-        mkdirSync(join(this.#folder, 'dir.yaml'), { recursive: true });
+        writeFileSync(join(this.#directory, 'notes.txt'), 'kind: Service');
+        mkdirSync(join(this.#directory, 'dir.yaml'), { recursive: true });
         return 'other things';
       }
       case 6:
@@ -162,17 +162,18 @@ class Edits {
   #mount(): void {
     const version = `..v${++this.#mounted}`;
     const good = this.#good('mounted.yaml');
-    mkdirSync(join(this.#folder, version));
-    writeFileSync(join(this.#folder, version, 'mounted.yaml'), good.text);
-    symlinkSync(version, join(this.#folder, '..data_tmp'));
-    renameSync(join(this.#folder, '..data_tmp'), join(this.#folder, '..data'));
-    if (this.#mounted === 1) symlinkSync('..data/mounted.yaml', join(this.#folder, 'mounted.yaml'));
-    else rmSync(join(this.#folder, `..v${this.#mounted - 1}`), { recursive: true });
+    mkdirSync(join(this.#directory, version));
+    writeFileSync(join(this.#directory, version, 'mounted.yaml'), good.text);
+    symlinkSync(version, join(this.#directory, '..data_tmp'));
+    renameSync(join(this.#directory, '..data_tmp'), join(this.#directory, '..data'));
+    if (this.#mounted === 1)
+      symlinkSync('..data/mounted.yaml', join(this.#directory, 'mounted.yaml'));
+    else rmSync(join(this.#directory, `..v${this.#mounted - 1}`), { recursive: true });
     this.#truth.set('mounted.yaml', good.services!);
   }
 
   #write(file: string, { text, services }: Content): void {
-    writeFileSync(join(this.#folder, file), text);
+    writeFileSync(join(this.#directory, file), text);
     if (services !== null) this.#truth.set(file, services);
   }
 

@@ -57,17 +57,17 @@ export function noCluster(): string | false {
 export class ClusterPod {
   readonly dnsPod: Pod;
   readonly node: Pod;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #server: Child;
   readonly #env: NodeJS.ProcessEnv;
   readonly #servers: Child[] = [];
   #commands = 0;
 
   private constructor(parts: ClusterParts) {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-cluster-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-cluster-'));
     const authority = Authority.make('ndots test CA');
     const inCluster = parts.inCluster ?? true;
-    this.#folder = folder;
+    this.#directory = directory;
     this.node = Pod.make();
     this.dnsPod = Pod.make({
       ...parts.files,
@@ -91,7 +91,7 @@ export class ClusterPod {
       join(import.meta.dirname, 'cluster-server.ts'),
       file,
     ]);
-    startUnbound(this.node, folder, parts.zone ?? []);
+    startUnbound(this.node, directory, parts.zone ?? []);
   }
 
   static async make(parts: ClusterParts = {}): Promise<ClusterPod> {
@@ -139,12 +139,12 @@ export class ClusterPod {
     for (const server of this.#servers) server.signal('SIGKILL');
     await this.dnsPod.end();
     await this.node.end();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 
   /** Writes a file for programs in the cluster and returns its path. */
   file(name: string, text: string): string {
-    const path = join(this.#folder, name);
+    const path = join(this.#directory, name);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
     return path;
@@ -247,19 +247,19 @@ function addAddresses(pod: Pod, device: string, addresses: readonly string[]): v
 }
 
 /** Runs Unbound as the node's name server. The given lines are its only data. */
-function startUnbound(node: Pod, folder: string, lines: readonly string[]): void {
-  const zoneFile = join(folder, 'root.zone');
+function startUnbound(node: Pod, directory: string, lines: readonly string[]): void {
+  const zoneFile = join(directory, 'root.zone');
   const soa =
     '. 60 IN SOA a.root. hostmaster.root. 1 3600 600 86400 60\n. 60 IN NS a.root.\na.root. 60 IN A 10.0.2.3\n';
   writeFileSync(zoneFile, `${soa}${lines.join('\n')}\n`);
-  const conf = join(folder, 'unbound.conf');
+  const conf = join(directory, 'unbound.conf');
   writeFileSync(
     conf,
     `server:
   do-daemonize: no
   username: ""
   chroot: ""
-  directory: "${folder}"
+  directory: "${directory}"
   pidfile: ""
   use-syslog: no
   interface: ${PLACE.upstream}

@@ -51,13 +51,13 @@ export async function readFiles(
 
 /** The page, built for a single test file. */
 export class TestConsole {
-  readonly folder: string = mkdtempSync(join(tmpdir(), 'ndots-console-'));
+  readonly directory: string = mkdtempSync(join(tmpdir(), 'ndots-console-'));
   /** The page, or null until it is built. Without it, the server only has the data. */
   #built: BuiltConsole | null = null;
   #browser: Browser | null = null;
 
   async build(): Promise<void> {
-    this.#built = await buildConsole(this.folder);
+    this.#built = await buildConsole(this.directory);
   }
 
   get built(): BuiltConsole {
@@ -66,7 +66,7 @@ export class TestConsole {
 
   async close(): Promise<void> {
     await this.#browser?.close();
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.directory, { recursive: true, force: true });
   }
 
   /** Serves the page over a model. */
@@ -93,7 +93,7 @@ export class TestConsole {
       gate: parts.gate ?? secretGate(() => consoleToken),
       token: parts.gate === undefined ? consoleToken : null,
       clock: systemClock,
-      assets: this.#built === null ? new Map() : findConsoleAssets(this.folder),
+      assets: this.#built === null ? new Map() : findConsoleAssets(this.directory),
       grafana,
       clusters: (parts.clusters ?? ['']).map((cluster) => ({
         name: cluster,

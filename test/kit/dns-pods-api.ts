@@ -95,9 +95,9 @@ export class DnsPodsApi {
 
 /** Writes a kubeconfig with a context for each API server. */
 export function kubeconfigOf(t: TestContext, apis: readonly DnsPodsApi[]): string {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-kubeconfig-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, 'kubeconfig');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-kubeconfig-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, 'kubeconfig');
   const clusters = apis.map(
     ({ context, port }) => `{name: ${context}, cluster: {server: "http://127.0.0.1:${port}"}}`,
   );

@@ -76,7 +76,7 @@ export function variablesOf({ text }: Instruction): Readonly<Record<string, stri
 export interface Copied {
   readonly from: readonly string[];
   readonly to: string;
-  readonly intoFolder: boolean;
+  readonly intoDirectory: boolean;
 }
 
 /**
@@ -87,8 +87,9 @@ export function copied({ words }: Instruction, workdir: string): Copied {
   const from = words.slice(0, -1);
   const target = words.at(-1)!;
   const to = target.startsWith('/') ? target : `${workdir}/${target}`.replace(/\/\.?\/?$/, '/');
-  return { from, to, intoFolder: from.length > 1 || target.endsWith('/') };
+  return { from, to, intoDirectory: from.length > 1 || target.endsWith('/') };
 }
 
 /** A target's parent, which Docker creates if necessary. */
-export const parentOf = ({ to, intoFolder }: Copied): string => (intoFolder ? to : dirname(to));
+export const parentOf = ({ to, intoDirectory }: Copied): string =>
+  intoDirectory ? to : dirname(to);

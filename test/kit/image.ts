@@ -80,7 +80,7 @@ interface Built extends ImageConfig {
  * and the network are in the namespaces of a process that `close` ends, and disappear with it.
  */
 export class Image {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'ndots-image-'));
+  readonly #directory = mkdtempSync(join(tmpdir(), 'ndots-image-'));
   readonly #holder: ChildProcess;
   readonly #stages = new Map<string, Built>();
   /** Maps a mount point to its overlay's layers, uppermost first. */
@@ -125,8 +125,8 @@ export class Image {
     while (realpathOf(holder) === own) await new Promise((done) => setTimeout(done, 10));
     this.#must(['ip', 'link', 'set', 'lo', 'up'], { network: 'own' });
     // Changes are stored in memory, because the temporary directory may itself be a copy-on-write view.
-    this.#must(['mount', '-t', 'tmpfs', '-o', 'size=4g', 'tmpfs', this.#folder]);
-    const context = join(this.#folder, 'context');
+    this.#must(['mount', '-t', 'tmpfs', '-o', 'size=4g', 'tmpfs', this.#directory]);
+    const context = join(this.#directory, 'context');
     // Create it inside the namespace, because files under a mount cannot be reached from outside.
     this.#must(['mkdir', context]);
     const outside = mkdtempSync(join(tmpdir(), 'ndots-context-'));
@@ -143,7 +143,7 @@ export class Image {
   #play({ base, platform, name, steps }: Stage, context: string): void {
     const foreign = this.#emulation !== null && platform !== '$BUILDPLATFORM';
     const earlier = this.#stages.get(base);
-    const root = join(this.#folder, name, 'root');
+    const root = join(this.#directory, name, 'root');
     this.#must(['mkdir', '-p', root]);
     if (earlier !== undefined) this.#stack(earlier.root, root);
     else if (base !== 'scratch')
@@ -179,7 +179,7 @@ export class Image {
 
   /** @param lower directories, uppermost first */
   #overlay(lower: readonly string[], at: string): void {
-    const own = join(this.#folder, 'layers', String(this.#overlays++));
+    const own = join(this.#directory, 'layers', String(this.#overlays++));
     const [changes, work] = [join(own, 'changes'), join(own, 'work')];
     this.#must(['mkdir', '-p', changes, work, at]);
     const layers = `lowerdir=${lower.join(':')},upperdir=${changes},workdir=${work}`;
@@ -357,7 +357,7 @@ export class Image {
   ): string[] {
     const { root, workdir } = this.#current;
     const id = `ndots-${process.pid}-${this.#containers.length}`;
-    const bundle = join(this.#folder, 'bundles', id);
+    const bundle = join(this.#directory, 'bundles', id);
     const spec = containerSpec({ args, env, root, cwd: workdir, confinement });
     this.#must(['sh', '-c', 'mkdir -p "$1" && cat > "$1/config.json"', 'sh', bundle], {
       input: JSON.stringify(spec),
@@ -367,7 +367,7 @@ export class Image {
   }
 
   get #runc(): string[] {
-    return ['runc', '--root', join(this.#folder, 'runc')];
+    return ['runc', '--root', join(this.#directory, 'runc')];
   }
 
   #bySetpriv(
@@ -443,7 +443,7 @@ export class Image {
     this.#emulation?.end();
     this.#holder.kill('SIGKILL');
     if (this.#holder.exitCode === null && this.#holder.signalCode === null) await ended;
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 }
 

@@ -84,13 +84,13 @@ export interface ClusterFault {
 
 export class LivingCluster implements AsyncDisposable {
   readonly api: ApiServer;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #world: World;
   readonly #close: (() => void)[] = [];
 
   private constructor(api: ApiServer, directory: string, world: World) {
     this.api = api;
-    this.#folder = directory;
+    this.#directory = directory;
     this.#world = world;
   }
 
@@ -186,7 +186,7 @@ export class LivingCluster implements AsyncDisposable {
   }
 
   kubeconfig(): string {
-    const file = join(this.#folder, 'config');
+    const file = join(this.#directory, 'config');
     const config = {
       apiVersion: 'v1',
       kind: 'Config',
@@ -205,7 +205,7 @@ export class LivingCluster implements AsyncDisposable {
       await this.#world.close();
     } finally {
       await this.api.stop();
-      rmSync(this.#folder, { recursive: true, force: true });
+      rmSync(this.#directory, { recursive: true, force: true });
     }
   }
 

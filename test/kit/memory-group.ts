@@ -28,21 +28,21 @@ let made = 0;
 
 /** Creates a group like those that a container runtime creates for containers. */
 export class MemoryGroup {
-  readonly #folder = join(root()!, `ndots-${process.pid}-${made++}`);
+  readonly #directory = join(root()!, `ndots-${process.pid}-${made++}`);
 
   constructor() {
-    mkdirSync(this.#folder);
+    mkdirSync(this.#directory);
   }
 
   /** Returns the command that runs a program in the group. */
   words(...program: readonly string[]): string[] {
     const script = 'echo $$ > "$0" && exec "$@"';
-    return ['sh', '-c', script, join(this.#folder, 'cgroup.procs'), ...program];
+    return ['sh', '-c', script, join(this.#directory, 'cgroup.procs'), ...program];
   }
 
   charged(): Charged {
-    const read = (file: string): string => readFileSync(join(this.#folder, file), 'utf8');
-    const [usageFile, inactive] = existsSync(join(this.#folder, 'memory.current'))
+    const read = (file: string): string => readFileSync(join(this.#directory, file), 'utf8');
+    const [usageFile, inactive] = existsSync(join(this.#directory, 'memory.current'))
       ? ['memory.current', /^inactive_file (\d+)$/m]
       : ['memory.usage_in_bytes', /^total_inactive_file (\d+)$/m];
     const usage = Number(read(usageFile));
@@ -52,6 +52,6 @@ export class MemoryGroup {
 
   /** Call this after the program has exited. */
   close(): void {
-    rmdirSync(this.#folder);
+    rmdirSync(this.#directory);
   }
 }

@@ -16,9 +16,9 @@ export async function upgradeUnderLoad(
   const first = await world.cache(['-rules', rules]);
   while (world.who(SERVICE) !== WHO.node) await wait(50);
   const names = Array.from({ length: 100 }, (_, i) => `n${i}.cluster.local A`);
-  writeFileSync(join(world.folder, 'names'), `${names.join('\n')}\n`);
+  writeFileSync(join(world.directory, 'names'), `${names.join('\n')}\n`);
   const load = world.start('dnsperf', 'pod', [
-    ...['dnsperf', '-s', SERVICE, '-d', join(world.folder, 'names')],
+    ...['dnsperf', '-s', SERVICE, '-d', join(world.directory, 'names')],
     ...['-Q', String(RATE), '-l', String(seconds), '-t', '2', '-O', 'suppress=timeout'],
   ]);
   await wait(1000);

@@ -40,7 +40,7 @@ export type Asked = readonly [sentAt: number, answeredAt: number, who: number];
 /** A node, one of its pods, and a cluster DNS server. */
 export interface NodeWorld {
   /** The directory with the node's files, `Corefile.base` and `Corefile`. */
-  readonly folder: string;
+  readonly directory: string;
   /** Runs a command on the node or in the pod and returns its standard output and standard error. */
   node(...words: readonly string[]): string;
   pod(...words: readonly string[]): string;
@@ -111,7 +111,7 @@ who.test:53 cluster.local:53 .:53 {
 `;
 
 export async function makeNodeWorld(): Promise<NodeWorld> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-node-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-node-'));
   const spaces = await Promise.all(['node', 'pod', 'cluster'].map(() => namespace()));
   const [node, pod, cluster] = spaces.map(({ pid }) => pid!) as [number, number, number];
   const inside = (space: number, words: readonly string[]): string => {
@@ -150,8 +150,8 @@ export async function makeNodeWorld(): Promise<NodeWorld> {
     ),
   ].join('');
   if (said !== '') throw new Error(`the namespaces could not be set up: ${said}`);
-  writeFileSync(join(folder, 'Corefile.base'), template);
-  writeFileSync(join(folder, 'cluster'), clusterCorefile);
+  writeFileSync(join(directory, 'Corefile.base'), template);
+  writeFileSync(join(directory, 'cluster'), clusterCorefile);
   const enter = (space: number, ...words: readonly string[]): readonly string[] => [
     ...['nsenter', '-t', String(space), '-n'],
     ...words,
@@ -165,11 +165,11 @@ export async function makeNodeWorld(): Promise<NodeWorld> {
   };
   const server = run(
     'the cluster',
-    enter(cluster, program, 'serve', '-conf', join(folder, 'cluster')),
+    enter(cluster, program, 'serve', '-conf', join(directory, 'cluster')),
   );
   await printed(server, /^ndots-/m);
   return {
-    folder,
+    directory,
     node: (...words) => inside(node, words),
     pod: (...words) => inside(pod, words),
     async cache(words = [], serves = true) {
@@ -178,8 +178,13 @@ export async function makeNodeWorld(): Promise<NodeWorld> {
         enter(
           node,
           ...[program, 'node-cache', '-localip', `${LOCAL},${SERVICE}`],
-          ...['-conf', join(folder, 'Corefile'), '-basecorefile', join(folder, 'Corefile.base')],
-          ...['-upstreamsvc', 'kube-dns-upstream', '-takeover', folder],
+          ...[
+            '-conf',
+            join(directory, 'Corefile'),
+            '-basecorefile',
+            join(directory, 'Corefile.base'),
+          ],
+          ...['-upstreamsvc', 'kube-dns-upstream', '-takeover', directory],
           ...words,
         ),
       );
@@ -207,7 +212,7 @@ export async function makeNodeWorld(): Promise<NodeWorld> {
       for (const child of running) child.signal('SIGKILL');
       await Promise.all(running.map((child) => child.exitCode));
       for (const space of spaces) space.kill('SIGKILL');
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

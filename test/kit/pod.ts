@@ -18,12 +18,12 @@ export function noNamespaces(): string | null {
  */
 export class Pod {
   readonly #holder: ChildProcess;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #children: Child[] = [];
 
   private constructor(holder: ChildProcess, directory: string) {
     this.#holder = holder;
-    this.#folder = directory;
+    this.#directory = directory;
   }
 
   static make(files: Readonly<Record<string, string>> = {}): Pod {
@@ -51,8 +51,8 @@ export class Pod {
 
   /** Places a file at an absolute path. Missing directories are created for this pod only. */
   #lay(path: string, text: string): void {
-    const own = join(this.#folder, path);
-    const layers = join(this.#folder, '.layers');
+    const own = join(this.#directory, path);
+    const layers = join(this.#directory, '.layers');
     mkdirSync(dirname(own), { recursive: true });
     writeFileSync(own, text);
     // A second overlay on a directory would hide the mounts in the first one.
@@ -97,6 +97,6 @@ export class Pod {
   async end(): Promise<void> {
     for (const child of this.#children.toReversed()) await child.stop();
     this.#holder.kill('SIGKILL');
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 }

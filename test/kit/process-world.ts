@@ -50,7 +50,7 @@ export class ProcessWorld {
   readonly node: string = `ndots-pn-${process.pid}`;
   readonly #client = `ndots-pc-${process.pid}`;
   readonly #server = `ndots-ps-${process.pid}`;
-  readonly #folder = mkdtempSync(join(tmpdir(), 'ndots-process-'));
+  readonly #directory = mkdtempSync(join(tmpdir(), 'ndots-process-'));
   readonly #children: Child[] = [];
 
   constructor() {
@@ -72,8 +72,11 @@ export class ProcessWorld {
     if (made.status !== 0) throw new Error(made.stderr);
     for (const directory of [this.#root, this.#cgroup('client'), this.#cgroup('server')])
       mkdirSync(directory);
-    writeFileSync(join(this.#folder, 'resolv.conf'), `nameserver ${SERVER}\noptions timeout:2\n`);
-    writeFileSync(join(this.#folder, 'nsswitch.conf'), 'hosts: dns\n');
+    writeFileSync(
+      join(this.#directory, 'resolv.conf'),
+      `nameserver ${SERVER}\noptions timeout:2\n`,
+    );
+    writeFileSync(join(this.#directory, 'nsswitch.conf'), 'hosts: dns\n');
   }
 
   get #root(): string {
@@ -94,7 +97,7 @@ export class ProcessWorld {
 
   /** A file for captures with long output. */
   get outputFile(): string {
-    return join(this.#folder, 'output');
+    return join(this.#directory, 'output');
   }
 
   /** Starts a capture on the node and writes its standard output to a file. */
@@ -118,7 +121,7 @@ export class ProcessWorld {
   /** Runs a program in the client pod and returns its standard output. */
   async run(script: string): Promise<string> {
     const files = ['resolv.conf', 'nsswitch.conf'].map(
-      (name) => `mount --bind ${join(this.#folder, name)} /etc/${name}`,
+      (name) => `mount --bind ${join(this.#directory, name)} /etc/${name}`,
     );
     const child = this.#start('client', this.#client, [
       ...['unshare', '-m', 'sh', '-c', [...files, script].join('\n')],
@@ -160,7 +163,7 @@ export class ProcessWorld {
           // Its last process is exiting.
           await new Promise((done) => setTimeout(done, 100));
         }
-    rmSync(this.#folder, { recursive: true });
+    rmSync(this.#directory, { recursive: true });
   }
 }
 

@@ -40,7 +40,7 @@ export function hasProgram(name: string): boolean {
 }
 
 /** A directory for compiled programs, which is removed at the end. */
-export function buildFolder(): { readonly path: string; remove(): void } {
+export function buildDirectory(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'ndots-real-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }

@@ -20,12 +20,12 @@ export interface TrustAnchor {
  * The result that `delv` prints for a name: `fully validated`, `negative response, fully validated`, or the failure.
  */
 export async function delv(
-  folder: string,
+  directory: string,
   port: number,
   { zone, key }: TrustAnchor,
   question: string,
 ): Promise<string> {
-  const file = join(folder, `anchor-${zone}`);
+  const file = join(directory, `anchor-${zone}`);
   const [flags, protocol, algorithm, ...data] = key.split(' ');
   writeFileSync(
     file,
@@ -64,17 +64,17 @@ export class ValidatingUnbound {
 
   /** @param more additional lines for its `server` section */
   static async start(
-    folder: string,
+    directory: string,
     port: number,
     server: number,
     anchors: readonly TrustAnchor[],
     more: readonly string[] = [],
   ): Promise<ValidatingUnbound> {
-    const file = join(folder, `unbound-${port}.conf`);
+    const file = join(directory, `unbound-${port}.conf`);
     const lines = [
       'server:',
       ...[`  interface: 127.0.0.1@${port}`, '  num-threads: 1', '  do-daemonize: no'],
-      ...['  username: ""', '  chroot: ""', `  directory: "${folder}"`, '  pidfile: ""'],
+      ...['  username: ""', '  chroot: ""', `  directory: "${directory}"`, '  pidfile: ""'],
       ...['  use-syslog: no', '  verbosity: 1', '  val-log-level: 2', '  do-ip6: no'],
       ...['  do-not-query-localhost: no', '  module-config: "validator iterator"'],
       ...[

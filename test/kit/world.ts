@@ -17,10 +17,10 @@ import type { Proto } from '../../src/server/wire/query-message.ts';
 
 /** The files and sources that accompany a Corefile. */
 export interface WorldParts {
-  /** Files that the Corefile may import, by path. Plugins that read files find them in `folder`. */
+  /** Files that the Corefile may import, by path. Plugins that read files find them in `directory`. */
   readonly files?: Readonly<Record<string, string>>;
   /** The base for relative paths; `/world` by default. */
-  readonly folder?: string;
+  readonly directory?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly network?: Network;
   readonly clock?: VirtualClock;
@@ -85,7 +85,7 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
   const log: string[] = [];
   const plugins = parts.plugins ?? allPlugins;
   const files = parts.files ?? {};
-  const folder = parts.folder ?? '/world';
+  const directory = parts.directory ?? '/world';
   let text = corefile;
   const sink = makeLog(
     (line) => log.push(line),
@@ -95,7 +95,7 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
     plugins: () => Promise.resolve(plugins),
     clock,
     random,
-    folder,
+    directory,
     log: sink,
     env: parts.env ?? {},
     network: parts.network ?? noNetwork,

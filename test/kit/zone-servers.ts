@@ -11,14 +11,14 @@ export interface ZoneServer {
 
 /** Runs NSD with these zones, which map a name to a file. */
 export async function startNsd(
-  folder: string,
+  directory: string,
   port: number,
   zones: Readonly<Record<string, string>>,
   more = '',
   options = '',
 ): Promise<ZoneServer> {
-  mkdirSync(folder, { recursive: true });
-  const config = join(folder, 'nsd.conf');
+  mkdirSync(directory, { recursive: true });
+  const config = join(directory, 'nsd.conf');
   const lines = Object.entries(zones).map(
     ([zone, file]) => `zone:\n  name: ${zone}\n  zonefile: ${file}\n${more}`,
   );
@@ -27,12 +27,12 @@ export async function startNsd(
     `server:
   ip-address: 127.0.0.1@${port}
   username: ""
-  zonesdir: "${folder}"
+  zonesdir: "${directory}"
   database: ""
-  pidfile: "${folder}/nsd.pid"
-  xfrdfile: "${folder}/xfrd.state"
-  xfrdir: "${folder}"
-  zonelistfile: "${folder}/zone.list"
+  pidfile: "${directory}/nsd.pid"
+  xfrdfile: "${directory}/xfrd.state"
+  xfrdir: "${directory}"
+  zonelistfile: "${directory}/zone.list"
   cookie-secret-file: ""
   server-count: 1
   verbosity: 2
@@ -51,27 +51,27 @@ ${lines.join('')}`,
  * Runs Knot with these zones, which map a name to a file. `more` is added to each zone, and `top` to the configuration.
  */
 export async function startKnot(
-  folder: string,
+  directory: string,
   port: number,
   zones: Readonly<Record<string, string>>,
   more = '',
   top = '',
 ): Promise<ZoneServer> {
-  mkdirSync(folder, { recursive: true });
-  const config = join(folder, 'knot.conf');
+  mkdirSync(directory, { recursive: true });
+  const config = join(directory, 'knot.conf');
   const lines = Object.entries(zones).map(
     ([zone, file]) => `  - domain: ${zone}\n    file: "${file}"\n    semantic-checks: off\n${more}`,
   );
   writeFileSync(
     config,
     `server:
-    rundir: "${folder}"
+    rundir: "${directory}"
     listen: 127.0.0.1@${port}
     udp-workers: 1
     tcp-workers: 1
     background-workers: 1
 database:
-    storage: "${folder}"
+    storage: "${directory}"
 log:
   - target: stdout
     any: info
@@ -85,21 +85,21 @@ ${lines.join('')}`,
 }
 
 export async function startNamed(
-  folder: string,
+  directory: string,
   port: number,
   zones: string,
   options = '',
 ): Promise<ZoneServer> {
-  mkdirSync(folder, { recursive: true });
-  const config = join(folder, 'named.conf');
+  mkdirSync(directory, { recursive: true });
+  const config = join(directory, 'named.conf');
   writeFileSync(
     config,
     `options {
-  directory "${folder}";
+  directory "${directory}";
   listen-on port ${port} { 127.0.0.1; };
   listen-on-v6 { none; };
-  pid-file "${folder}/named.pid";
-  session-keyfile "${folder}/session.key";
+  pid-file "${directory}/named.pid";
+  session-keyfile "${directory}/session.key";
   recursion no;
   notify no;
   dnssec-validation no;

@@ -24,7 +24,7 @@ function commandsBelow(heading: string): readonly string[] {
 
 /** Enables every part at once. */
 const values = {
-  seccompFolder: 'ndots',
+  seccompDirectory: 'ndots',
   toolsImage: { tag: NDOTS_IMAGES[0].split(':')[1] },
   webhook: { enabled: true },
   check: { enabled: true, service: 'kube-system/kube-dns' },
@@ -54,7 +54,7 @@ describe('the chart instead of CoreDNS', { skip: noNode() ?? false }, () => {
     node = await NodeCluster.start();
     await node.putSeccompProfiles();
     await node.kubectl('apply', '--server-side', '-f', deploy('check/crds.yaml'));
-    writeFileSync(join(node.space.folder, 'parts.yaml'), JSON.stringify(values));
+    writeFileSync(join(node.space.directory, 'parts.yaml'), JSON.stringify(values));
     untouched = await objects();
   });
   after(() => node?.[Symbol.asyncDispose]());
@@ -109,7 +109,7 @@ describe('the chart instead of CoreDNS', { skip: noNode() ?? false }, () => {
   });
 
   test('an upgrade adds every part; each becomes ready and stays so', async (t) => {
-    const words = `--namespace kube-system --reuse-values -f ${join(node.space.folder, 'parts.yaml')}`;
+    const words = `--namespace kube-system --reuse-values -f ${join(node.space.directory, 'parts.yaml')}`;
     const report = await streamWhile(node, 'every part added', () =>
       node.script(`helm upgrade dns deploy/helm/ndots ${words} --wait --timeout 4m`),
     );

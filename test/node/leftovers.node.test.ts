@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { processesIn } from './control-group.ts';
-import { nodeFolder, nodeRecords, removeLeftovers } from './leftovers.ts';
+import { nodeDirectory, nodeRecords, removeLeftovers } from './leftovers.ts';
 import { noNode } from './node-programs.ts';
 import { changedOutside, networkOutside } from './node-space.ts';
 import { until } from './progress.ts';
@@ -57,7 +57,7 @@ describe('a killed run', { skip: noNode() ?? false }, () => {
       assert.ok(node.groups.every((group) => existsSync(group)));
       await removeLeftovers();
       assert.deepEqual(
-        [...node.groups, nodeFolder(node.id)].filter((each) => existsSync(each)),
+        [...node.groups, nodeDirectory(node.id)].filter((each) => existsSync(each)),
         [],
       );
       assert.deepEqual(

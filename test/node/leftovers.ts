@@ -25,14 +25,14 @@ export interface NodeRecord {
   readonly groups: readonly string[];
 }
 
-export const cacheFolder = (): string =>
+export const cacheDirectory = (): string =>
   join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'ndots', 'node');
 
-const runsFolder = (): string => join(cacheFolder(), 'runs');
+const runsDirectory = (): string => join(cacheDirectory(), 'runs');
 
-export const nodeFolder = (id: string): string => join(runsFolder(), id);
+export const nodeDirectory = (id: string): string => join(runsDirectory(), id);
 
-const recordOf = (id: string): string => join(runsFolder(), `${id}.json`);
+const recordOf = (id: string): string => join(runsDirectory(), `${id}.json`);
 
 /** The process's start, or null if it is not running. */
 function startOf(pid: number): string | null {
@@ -50,7 +50,7 @@ const presentBoot = (): string => readFileSync('/proc/sys/kernel/random/boot_id'
 export function record(id: string, groups: readonly string[]): NodeRecord {
   const owner = { pid: process.pid, startedAt: startOf(process.pid)! };
   const made: NodeRecord = { id, boot: presentBoot(), owner, groups };
-  mkdirSync(nodeFolder(id), { recursive: true });
+  mkdirSync(nodeDirectory(id), { recursive: true });
   writeFileSync(recordOf(id), JSON.stringify(made));
   return made;
 }
@@ -80,16 +80,16 @@ export async function remove(node: NodeRecord): Promise<void> {
       30_000,
     );
   }
-  rmSync(nodeFolder(node.id), { recursive: true, force: true });
+  rmSync(nodeDirectory(node.id), { recursive: true, force: true });
   rmSync(recordOf(node.id), { force: true });
 }
 
 /** The records of all existing nodes. */
 export function nodeRecords(): readonly NodeRecord[] {
-  if (!existsSync(runsFolder())) return [];
-  return readdirSync(runsFolder())
+  if (!existsSync(runsDirectory())) return [];
+  return readdirSync(runsDirectory())
     .filter((name) => name.endsWith('.json'))
-    .map((name) => JSON.parse(readFileSync(join(runsFolder(), name), 'utf8')) as NodeRecord);
+    .map((name) => JSON.parse(readFileSync(join(runsDirectory(), name), 'utf8')) as NodeRecord);
 }
 
 /** Removes nodes whose tests are no longer running. */

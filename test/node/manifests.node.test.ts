@@ -109,7 +109,7 @@ describe('everything in deploy/ starts on a real node', { skip: noNode() ?? fals
     'node cache': { nodeCache: { enabled: true, clusterDns: '10.96.0.10' } },
     'the agent of each node': { watch: { enabled: true } },
     'all parts under the profiles of deploy/seccomp': {
-      seccompFolder: 'ndots',
+      seccompDirectory: 'ndots',
       webhook: { enabled: true },
       check: { enabled: true },
       autoscaler: { enabled: true },

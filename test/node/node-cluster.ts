@@ -85,21 +85,25 @@ export class NodeCluster implements AsyncDisposable {
   }
 
   async #begin(mode: ProxyMode): Promise<void> {
-    const { folder } = this.space;
-    mkdirSync(join(folder, 'logs'));
-    const { file, sandbox } = await nodeImages(this.#programs, folder);
-    cpSync(CNI_PLUGINS, join(folder, 'cni'), { recursive: true });
+    const { directory } = this.space;
+    mkdirSync(join(directory, 'logs'));
+    const { file, sandbox } = await nodeImages(this.#programs, directory);
+    cpSync(CNI_PLUGINS, join(directory, 'cni'), { recursive: true });
     for (const [name, text] of Object.entries({
       'containerd.toml': containerdConfig(sandbox),
       'kubeadm.yaml': kubeadmConfig(mode),
       '10-pods.conflist': cniConfig,
       'upstream.Corefile': upstreamCorefile,
     }))
-      writeFileSync(join(folder, name), text);
+      writeFileSync(join(directory, name), text);
     const copy = `cp "$1"/cni/* /opt/cni/bin/ && cp "$1"/10-pods.conflist /etc/cni/net.d/`;
-    await this.space.must(['sh', '-c', copy, 'sh', folder]);
-    this.#serve('upstream', [this.#programs.coredns, '-conf', join(folder, 'upstream.Corefile')]);
-    this.#serve('containerd', ['containerd', '-c', join(folder, 'containerd.toml')]);
+    await this.space.must(['sh', '-c', copy, 'sh', directory]);
+    this.#serve('upstream', [
+      this.#programs.coredns,
+      '-conf',
+      join(directory, 'upstream.Corefile'),
+    ]);
+    this.#serve('containerd', ['containerd', '-c', join(directory, 'containerd.toml')]);
     await until('containerd', async () => {
       const { code, err } = await this.space.run(['ctr', 'version']);
       return code === 0 ? null : err;
@@ -112,7 +116,7 @@ export class NodeCluster implements AsyncDisposable {
     say('kubeadm init');
     await this.space.must(
       [
-        ...[this.#programs.kubeadm, 'init', '--config', join(folder, 'kubeadm.yaml')],
+        ...[this.#programs.kubeadm, 'init', '--config', join(directory, 'kubeadm.yaml')],
         ...['--ignore-preflight-errors=all', '--skip-token-print'],
       ],
       { timeoutMs: 600_000 },
@@ -127,7 +131,7 @@ export class NodeCluster implements AsyncDisposable {
 
   /** Starts a program on the node and writes its output to a log file. */
   #serve(name: string, words: readonly string[]): void {
-    const log = openSync(join(this.space.folder, 'logs', name), 'a');
+    const log = openSync(join(this.space.directory, 'logs', name), 'a');
     const [program = '', ...rest] = this.space.inside(words);
     spawn(program, rest, { stdio: ['ignore', log, log] });
     closeSync(log);
@@ -136,7 +140,7 @@ export class NodeCluster implements AsyncDisposable {
   /** The output of a program on the node, such as `kubelet`, `containerd` or `upstream`. */
   log(name: string): string {
     try {
-      return readFileSync(join(this.space.folder, 'logs', name), 'utf8');
+      return readFileSync(join(this.space.directory, 'logs', name), 'utf8');
     } catch {
       return '';
     }
@@ -177,7 +181,7 @@ export class NodeCluster implements AsyncDisposable {
    * PATH.
    */
   kubectlNdots(...words: readonly string[]): Promise<RanInside> {
-    const plugins = join(this.space.folder, 'plugins');
+    const plugins = join(this.space.directory, 'plugins');
     const link = join(plugins, 'kubectl-ndots');
     mkdirSync(plugins, { recursive: true });
     if (!existsSync(link)) symlinkSync(NDOTS, link);
@@ -197,7 +201,7 @@ export class NodeCluster implements AsyncDisposable {
    * @throws an error with the script's message if it fails
    */
   script(text: string): Promise<string> {
-    const env = { KUBECONFIG, PATH: this.#path, HOME: this.space.folder };
+    const env = { KUBECONFIG, PATH: this.#path, HOME: this.space.directory };
     const words = ['sh', '-ec', `cd "$1"\n${text}`, 'sh', CHECKOUT];
     return this.space.must(words, { env, timeoutMs: 300_000 });
   }

@@ -20,7 +20,7 @@ import { dirname, join } from 'node:path';
 import { realClient } from '../../src/tools/lab/real-clients.ts';
 import { Image, type ImageConfig } from '../kit/image.ts';
 import { plainConfig, runTar, writeArchive, type NodeImage } from './image-archive.ts';
-import { cacheFolder } from './leftovers.ts';
+import { cacheDirectory } from './leftovers.ts';
 import { KUBERNETES_VERSION, type NodePrograms } from './node-programs.ts';
 import { say } from './progress.ts';
 
@@ -121,7 +121,7 @@ async function layer(
   about: string,
   make: (file: string) => Promise<void>,
 ): Promise<string> {
-  const layers = join(cacheFolder(), 'layers');
+  const layers = join(cacheDirectory(), 'layers');
   const id = createHash('sha256').update(about).digest('hex').slice(0, 12);
   const file = join(layers, `${name}-${id}.tar`);
   if (existsSync(file)) return file;
@@ -175,7 +175,7 @@ function programLayer(
     return [at, from, size, mtimeMs].join(' ');
   });
   return layer(name, `${about.join('\n')} ${capability}`, async (file) => {
-    const directory = mkdtempSync(join(cacheFolder(), 'layer-'));
+    const directory = mkdtempSync(join(cacheDirectory(), 'layer-'));
     try {
       // CoreDNS writes to /tmp, and containerd creates the sandbox's directories.
       for (const [at, from] of Object.entries(files)) {

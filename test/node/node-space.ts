@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { groupsNamed, groupV2, hierarchies, makeGroups } from './control-group.ts';
-import { nodeFolder, record, remove, removeLeftovers, type NodeRecord } from './leftovers.ts';
+import { nodeDirectory, record, remove, removeLeftovers, type NodeRecord } from './leftovers.ts';
 import { NODE_ADDRESS, UPSTREAM_ADDRESS } from './node-settings.ts';
 import { until } from './progress.ts';
 
@@ -30,14 +30,14 @@ export type NodePids = 'own' | 'machine';
  */
 export class NodeSpace implements AsyncDisposable {
   /** The directory that the node writes to. */
-  readonly folder: string;
+  readonly directory: string;
   readonly #record: NodeRecord;
   readonly #holder: ChildProcess;
   #first = 0;
 
   private constructor(node: NodeRecord, pids: NodePids) {
     this.#record = node;
-    this.folder = nodeFolder(node.id);
+    this.directory = nodeDirectory(node.id);
     makeGroups(node.groups);
     if (pids === 'machine') killWithUs(node.groups);
     const spaces = ['--mount', '--net', '--cgroup', '--ipc', '--uts'];
@@ -50,7 +50,7 @@ export class NodeSpace implements AsyncDisposable {
         ...['setpriv', '--pdeathsig', 'KILL'],
         ...['unshare', ...spaces, '--fork', '--kill-child', '--propagation', 'private'],
         ...['sh', join(import.meta.dirname, 'first-process.sh')],
-        ...[this.folder, NODE_ADDRESS, UPSTREAM_ADDRESS, ...mounts],
+        ...[this.directory, NODE_ADDRESS, UPSTREAM_ADDRESS, ...mounts],
       ]),
       { stdio: ['ignore', 'pipe', 'pipe'] },
     );

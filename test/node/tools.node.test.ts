@@ -23,7 +23,7 @@ describe('command output on a real cluster', { skip: noNode() ?? false }, () => 
   });
   after(() => node?.[Symbol.asyncDispose]());
 
-  const file = (name: string): string => join(node.space.folder, name);
+  const file = (name: string): string => join(node.space.directory, name);
 
   async function asJson<T>(...words: readonly string[]): Promise<T> {
     const { out, err } = await node.ndots([...words, '-o', 'json']);

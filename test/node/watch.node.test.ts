@@ -34,7 +34,7 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
   before(async () => {
     if (!existsSync(join(page, 'console.js'))) await buildConsole(page);
     node = await NodeCluster.start();
-    token = join(node.space.folder, 'token');
+    token = join(node.space.directory, 'token');
     writeFileSync(token, TOKEN);
   });
   after(() => node?.[Symbol.asyncDispose]());
@@ -203,7 +203,7 @@ describe('live views of a real cluster', { skip: noNode() ?? false }, () => {
 
   async function assertConsole(served: Child): Promise<void> {
     const [, address = ''] = /^(http:\S+)$/m.exec(served.output())!;
-    const cookies = join(node.space.folder, 'cookies');
+    const cookies = join(node.space.directory, 'cookies');
     const get = (path: string, ...words: readonly string[]): Promise<string> =>
       node.space.must([
         'curl',

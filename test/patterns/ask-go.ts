@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { seededRandom } from '../../src/server/base/random.ts';
-import { buildFolder } from '../kit/real-resolver.ts';
+import { buildDirectory } from '../kit/real-resolver.ts';
 import { randomCases, written, type PatternCase } from './cases.ts';
 
 /** Why the pattern is refused, or its matches in each text. */
@@ -34,7 +34,7 @@ export function timeGo(cases: readonly PatternCase[]): readonly number[] {
 }
 
 function runGo(cases: readonly PatternCase[], words: readonly string[]): unknown {
-  const directory = buildFolder();
+  const directory = buildDirectory();
   try {
     const program = `${directory.path}/patterns`;
     execFileSync('go', ['build', '-o', program, '.'], {

@@ -42,8 +42,8 @@ const wire = (index: number): string => `
   ip -n ${NODE} route add default via 10.92.0.2`;
 
 describe('an agent', { skip: noTwoNodes() ?? false }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-surroundings-'));
-  const token = join(folder, 'token');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-surroundings-'));
+  const token = join(directory, 'token');
   const agents: Child[] = [];
   before(() => {
     writeFileSync(token, TOKEN);
@@ -52,7 +52,7 @@ describe('an agent', { skip: noTwoNodes() ?? false }, () => {
   after(async () => {
     for (const agent of agents) await agent.stop();
     for (const space of [NODE, OTHER]) spawnSync('ip', ['netns', 'del', space]);
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   async function begin(...words: readonly string[]): Promise<[Child, string]> {

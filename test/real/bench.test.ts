@@ -30,7 +30,7 @@ function benchOf(input: string, ...words: string[]): Promise<Ran> {
 }
 
 describe('ndots bench', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
   let server: ServeProcess;
   before(async () => {
     server = await serveProcess(
@@ -39,11 +39,11 @@ describe('ndots bench', () => {
   });
   after(async () => {
     await server.stop();
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   test('sends the queries of a log, as often and in the same order', async () => {
-    const log = join(folder, 'coredns.log');
+    const log = join(directory, 'coredns.log');
     const line = (name: string, type: string): string =>
       `[INFO] 10.244.0.9:41000 - 29008 "${type} IN ${name} udp 41 false 512" NOERROR qr,rd,ra 68 0.000990251s\n`;
     const there = 'backend.critical-app.svc.cluster.local.';
@@ -55,7 +55,7 @@ describe('ndots bench', () => {
     assert.equal(code, 0);
     assert.deepEqual(load.rcodes, { NOERROR: 600, NXDOMAIN: 200 });
     assert.match((await bench(target, ...words)).out, /: 4 queries of .*coredns\.log$/m);
-    const none = join(folder, 'none.log');
+    const none = join(directory, 'none.log');
     writeFileSync(none, 'nothing\n');
     const refused = await bench(target, '--recorded', none);
     assert.equal(refused.code, 2);
@@ -98,7 +98,7 @@ describe('ndots bench', () => {
   });
 
   test("sends glibc's queries for a name in a pod, and the server receives all of them", async () => {
-    const names = join(folder, 'names');
+    const names = join(directory, 'names');
     writeFileSync(names, '# one\nbackend.critical-app\n');
     const before = await server.sum('coredns_dns_requests_total');
     const { code, out } = await bench(
@@ -154,7 +154,7 @@ describe('ndots bench', () => {
     });
 
   test('an error in a file of names is reported with its line', async () => {
-    const names = join(folder, 'wrong');
+    const names = join(directory, 'wrong');
     writeFileSync(names, 'a.example A\nb.example NOPE\n');
     const { code, err } = await bench('127.0.0.1', '--names', names);
     assert.match(err, /"b\.example NOPE" is not NAME or NAME TYPE.*wrong:2:1/s);

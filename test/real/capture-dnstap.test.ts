@@ -15,8 +15,8 @@ import { serveProcess } from '../kit/serve-process.ts';
  * answer.
  */
 
-const folder = mkdtempSync(join(tmpdir(), 'capture-dnstap-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'capture-dnstap-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 const program = join(import.meta.dirname, '../../bin/ndots');
 const skip = missing('dig', 'unbound', 'named') ?? false;
 
@@ -78,7 +78,7 @@ const serve = (path: string) => () =>
   );
 
 test('from ndots over a Unix socket', { skip }, async () => {
-  const path = join(folder, 'ndots.sock');
+  const path = join(directory, 'ndots.sock');
   assert.deepEqual((await shown(`unix:${path}`, serve(path))).toSorted(), all);
   assert.equal(existsSync(path), false);
 });
@@ -93,8 +93,8 @@ test('from ndots over TCP', { skip }, async () => {
 
 test('from Unbound', { skip }, async () => {
   const [port] = await freePorts(1);
-  const path = join(folder, 'unbound.sock');
-  const file = join(folder, 'unbound.conf');
+  const path = join(directory, 'unbound.sock');
+  const file = join(directory, 'unbound.conf');
   writeFileSync(
     file,
     `server:
@@ -125,15 +125,15 @@ dnstap:
 
 test('from BIND', { skip }, async () => {
   const [port] = await freePorts(1);
-  const path = join(folder, 'bind.sock');
-  const [file, zone] = [join(folder, 'named.conf'), join(folder, 'zone')];
+  const path = join(directory, 'bind.sock');
+  const [file, zone] = [join(directory, 'named.conf'), join(directory, 'zone')];
   writeFileSync(
     zone,
     '$TTL 60\n@ SOA ns host 1 2 3 4 5\n@ NS ns\nns A 127.0.0.1\n* A 192.0.2.33\n',
   );
   writeFileSync(
     file,
-    `options { directory "${folder}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; }; recursion no;
+    `options { directory "${directory}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; }; recursion no;
   dnssec-validation no; pid-file none; session-keyfile none; dnstap { auth; client; }; dnstap-output unix "${path}"; };
 controls { };
 zone "kiosk.example" { type primary; file "${zone}"; };

@@ -13,9 +13,9 @@ import { missing } from '../kit/dig.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-tap-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
-const token = join(folder, 'token');
+const directory = mkdtempSync(join(tmpdir(), 'ndots-tap-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+const token = join(directory, 'token');
 writeFileSync(token, 'a-token-that-is-long-enough');
 const bin = new URL('../../bin/ndots', import.meta.url).pathname;
 const run = promisify(execFile);
@@ -108,7 +108,7 @@ describe('live queries of running servers', { skip: missing('dig') ?? false }, (
     const [at] = await freePorts(1);
     const first = await serveProcess(corefile(at));
     t.after(() => first.stop());
-    const path = join(folder, 'Corefile');
+    const path = join(directory, 'Corefile');
     writeFileSync(path, `.:${(await freePorts(1))[0]} {\n${corefile(at)}\n}\n`);
     const second = start('second', [bin, 'serve', '--conf', path]);
     assert.notEqual(await second.exitCode, 0);

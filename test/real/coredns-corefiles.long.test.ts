@@ -71,11 +71,11 @@ describe(
         await eachBatch(
           program!,
           { seed, seconds },
-          (random, folder) => {
-            const drawn = drawBlocks(random, folder);
+          (random, directory) => {
+            const drawn = drawBlocks(random, directory);
             return { drawn, text: textOf(drawn) };
           },
-          async (batch, { theirs, ours, output }, first, folder, random) => {
+          async (batch, { theirs, ours, output }, first, directory, random) => {
             const compare = async (
               blocks: readonly RandomBlock[],
               shift: number,
@@ -91,10 +91,10 @@ describe(
               found.push(...said.flat().map((line) => `seed ${batch}: ${line}`));
             };
             await compare(first, 1);
-            const next = drawBlocks(random, folder);
+            const next = drawBlocks(random, directory);
             const [theyDo, weDo] = await Promise.all([
-              reloadServer(theirs, 'coredns', textOf(next), folder),
-              reloadServer(ours, 'ndots', textOf(next), folder),
+              reloadServer(theirs, 'coredns', textOf(next), directory),
+              reloadServer(ours, 'ndots', textOf(next), directory),
             ]);
             assert.equal(weDo, theyDo, `seed ${batch}: ${output()}`);
             if (weDo) await compare(next, 2);
@@ -108,8 +108,8 @@ describe(
   },
 );
 
-const drawBlocks = (random: Random, folder: string): readonly RandomBlock[] =>
-  randomBlocks(random, BLOCKS, { folder, upstreams, primary: `127.0.0.1:${PRIMARY}` });
+const drawBlocks = (random: Random, directory: string): readonly RandomBlock[] =>
+  randomBlocks(random, BLOCKS, { directory, upstreams, primary: `127.0.0.1:${PRIMARY}` });
 
 /** Sends both servers the same query. Each may stay silent or answer within the time that `exchange` allows. */
 async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<string[]> {

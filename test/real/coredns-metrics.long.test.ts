@@ -44,8 +44,8 @@ describe(
         await eachBatch(
           program!,
           { seed, seconds },
-          (random, folder) => {
-            const about = { folder, upstreams, primary: null };
+          (random, directory) => {
+            const about = { directory, upstreams, primary: null };
             const drawn = randomBlocks(random, BLOCKS, about, ({ text }) => !others.test(text));
             const line = `$&\n  prometheus 127.0.0.1:${PORT}`;
             const measured = drawn.map((block) => ({

@@ -26,12 +26,12 @@ const seconds = Number(process.env['COREFILES_SECONDS'] ?? '60');
 const first = Number(process.env['COREFILES_SEED'] ?? '1');
 
 describe('changed Corefiles compared with CoreDNS', { skip: noModule() ?? false }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-refusals-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-refusals-'));
+  after(() => rmSync(directory, { recursive: true, force: true }));
   let program = '';
   before(async () => {
-    writeExampleFiles(folder);
-    const copy = join(folder, 'module');
+    writeExampleFiles(directory);
+    const copy = join(directory, 'module');
     await copyModule(copy);
     program = await buildStarter(copy);
   });
@@ -40,12 +40,12 @@ describe('changed Corefiles compared with CoreDNS', { skip: noModule() ?? false 
     'are accepted by both or refused by both, except for documented differences',
     { timeout: (seconds + 120) * 1000 },
     async (t) => {
-      const scene = await drawScene(folder);
-      await using starter = new Starter(program, folder);
+      const scene = await drawScene(directory);
+      await using starter = new Starter(program, directory);
       const tally = new Tally();
       for (let seed = first, end = Date.now() + seconds * 1000; Date.now() < end; seed++) {
         const { text } = changedCorefile(seededRandom(seed * 7919), scene);
-        await tally.judge(`seed ${seed}`, text, starter, folder);
+        await tally.judge(`seed ${seed}`, text, starter, directory);
       }
       t.diagnostic(`${tally.counts}, seed ${first}`);
       assert.deepEqual(tally.found, []);
@@ -56,20 +56,20 @@ describe('changed Corefiles compared with CoreDNS', { skip: noModule() ?? false 
     'with a word more or less, a line twice or in upper case, empty braces or none: each line of each property',
     { timeout: 600_000 },
     async (t) => {
-      const scene = await drawScene(folder);
-      await using starter = new Starter(program, folder);
+      const scene = await drawScene(directory);
+      await using starter = new Starter(program, directory);
       const tally = new Tally();
       for (const { label, text } of variants(scene))
-        await tally.judge(label, text, starter, folder);
+        await tally.judge(label, text, starter, directory);
       t.diagnostic(tally.counts);
       assert.deepEqual(tally.found, []);
     },
   );
 });
 
-async function drawScene(folder: string): Promise<Scene> {
+async function drawScene(directory: string): Promise<Scene> {
   const [port, http] = await freePorts(2);
-  return { port: port!, http: http!, folder };
+  return { port: port!, http: http!, directory };
 }
 
 /** Both servers' results for the Corefiles so far. */
@@ -84,16 +84,16 @@ class Tally {
     return `both take ${this.#taken}, both refuse ${this.#refused}, told of ${this.#told}`;
   }
 
-  async judge(label: string, text: string, starter: Starter, folder: string): Promise<void> {
+  async judge(label: string, text: string, starter: Starter, directory: string): Promise<void> {
     // Both would wait for the API server for as long as this specifies.
     if (/startup_timeout (?!1ms\s)/i.test(text)) return;
     const theirs = await starter.refusal(text);
-    let ours = await problemsOf(text, folder);
+    let ours = await problemsOf(text, directory);
     if (ours.some((line) => /already in use/.test(line))) {
       // Leftovers from an earlier Corefile, in either CoreDNS or ndots.
       await starter.end();
       await new Promise((resolve) => setTimeout(resolve, 200));
-      ours = await problemsOf(text, folder);
+      ours = await problemsOf(text, directory);
     }
     if (differ({ text, theirs, ours }))
       this.found.push(
@@ -106,10 +106,10 @@ class Tally {
 }
 
 /** The problems that ndots finds in it. */
-async function problemsOf(text: string, folder: string): Promise<readonly string[]> {
+async function problemsOf(text: string, directory: string): Promise<readonly string[]> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, () => ({}));
-  await using server = corefileServer(text, {}, clock, network, [], folder);
+  await using server = corefileServer(text, {}, clock, network, [], directory);
   // Other threads sign zones at the same time.
   const ticks = every(clock, 1, () => undefined);
   try {

@@ -38,7 +38,7 @@ const everything = {
   nodeCache: { enabled: true, args: ['-rules', 'nftables'] },
   networkPolicy: { enabled: true, metricsFrom: [{ namespaceSelector: {} }] },
   service: { clusterIP: '10.0.0.10', annotations: { x: 'y' } },
-  seccompFolder: 'ndots',
+  seccompDirectory: 'ndots',
   customLabels: { team: 'dns' },
   customAnnotations: { owner: 'dns' },
   podLabels: { pod: 'label' },
@@ -112,7 +112,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
         additionalLabels: { release: 'prometheus' },
         namespace: 'monitoring',
       },
-      dashboard: { enabled: true, annotations: { folder: 'DNS' } },
+      dashboard: { enabled: true, annotations: { directory: 'DNS' } },
     };
     const all = kinds({ prometheus });
     const rule = all.find(({ kind }) => kind === 'PrometheusRule');
@@ -300,9 +300,11 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
     ['', undefined],
     ['ndots', 'ndots/serve.json'],
   ] as const)
-    test(`every pod has a seccomp profile, and with seccompFolder "${directory}" each container of ndots its own`, () => {
+    test(`every pod has a seccomp profile, and with seccompDirectory "${directory}" each container of ndots its own`, () => {
       const found: Record<string, string | undefined> = {};
-      for (const object of objectsOf(helmTemplate({ ...everything, seccompFolder: directory }))) {
+      for (const object of objectsOf(
+        helmTemplate({ ...everything, seccompDirectory: directory }),
+      )) {
         const { template } = (object['spec'] ?? {}) as { readonly template?: PodTemplate };
         if (template === undefined) continue;
         const { containers, securityContext } = template.spec;

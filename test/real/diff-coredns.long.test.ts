@@ -63,31 +63,31 @@ describe(
   () => {
     let upstreams: ScriptedUpstreams;
     let api: ApiServer;
-    let folder: string;
+    let directory: string;
     before(async () => {
       upstreams = await ScriptedUpstreams.start(['127.50.0.1', '127.50.0.2', '127.50.0.3']);
       api = await ApiServer.start();
-      folder = mkdtempSync(join(tmpdir(), 'ndots-diff-objects-'));
+      directory = mkdtempSync(join(tmpdir(), 'ndots-diff-objects-'));
       for (const { plural, object } of clusterObjects)
         api.put(plural, structuredClone(object) as never);
       const items = clusterObjects.map(({ object }) => object);
       writeFileSync(
-        join(folder, 'all.json'),
+        join(directory, 'all.json'),
         JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
       );
     });
     after(async () => {
       upstreams?.stop();
       await api?.stop();
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     });
 
-    const named = (text: string) => ({ file: 'Corefile', folder, text });
+    const named = (text: string) => ({ file: 'Corefile', directory, text });
 
     /** A change and the report of `ndots diff`, or null if the result cannot be served. */
     async function judged(before: string, later: string): Promise<Judged | null> {
       const common = {
-        ...{ manifests: folder, names: [], env: {} },
+        ...{ manifests: directory, names: [], env: {} },
         ...{ plugins: loadPlugins, parse: parseStartedCorefile },
       };
       try {
@@ -104,7 +104,7 @@ describe(
 
     const sideAt = (text: string, port: number): RealSide => {
       const { corefile } = parseCorefileText({ file: 'Corefile', text, dnsPort: 53, env: {} });
-      return new RealSide(port, upstreams, prepare(corefile, folder).upstreams);
+      return new RealSide(port, upstreams, prepare(corefile, directory).upstreams);
     };
 
     /** CoreDNS's behaviour for each change, except those that it refuses. */

@@ -25,10 +25,10 @@ function missing(...programs: readonly string[]): string | false {
   return none.length > 0 && `needs ${none.join(' and ')}`;
 }
 
-function workFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-dnssec-real-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+function workDirectory(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-dnssec-real-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 interface Key extends TrustAnchor {
@@ -36,9 +36,14 @@ interface Key extends TrustAnchor {
   readonly base: string;
 }
 
-function keygen(folder: string, zone: string, algorithm: string, ...more: readonly string[]): Key {
-  const words = ['-q', '-K', folder, '-a', algorithm, ...more, zone];
-  const base = join(folder, execFileSync('dnssec-keygen', words, { encoding: 'utf8' }).trim());
+function keygen(
+  directory: string,
+  zone: string,
+  algorithm: string,
+  ...more: readonly string[]
+): Key {
+  const words = ['-q', '-K', directory, '-a', algorithm, ...more, zone];
+  const base = join(directory, execFileSync('dnssec-keygen', words, { encoding: 'utf8' }).trim());
   const record = readFileSync(`${base}.key`, 'utf8')
     .split('\n')
     .find((line) => /\sDNSKEY\s/.test(line))!;
@@ -53,13 +58,13 @@ async function served(t: TestContext, directives: string): Promise<ServeProcess>
 
 async function validator(
   t: TestContext,
-  folder: string,
+  directory: string,
   server: number,
   anchors: readonly TrustAnchor[],
   more: readonly string[] = [],
 ): Promise<ValidatingUnbound> {
   const [port] = await freePorts(1);
-  const unbound = await ValidatingUnbound.start(folder, port!, server, anchors, more);
+  const unbound = await ValidatingUnbound.start(directory, port!, server, anchors, more);
   t.after(() => unbound.close());
   return unbound;
 }
@@ -151,15 +156,15 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
   const algorithms = ['RSASHA256', 'RSASHA512', 'ECDSAP256SHA256', 'ECDSAP384SHA384', 'ED25519'];
   for (const algorithm of algorithms)
     test(`a zone file with ${algorithm}: names × types are secure`, async (t) => {
-      const folder = workFolder(t);
-      writeFileSync(join(folder, 'db'), zone);
+      const directory = workDirectory(t);
+      writeFileSync(join(directory, 'db'), zone);
       const bits = algorithm.startsWith('RSA') ? ['-b', '2048'] : [];
-      const key = keygen(folder, 'example.test.', algorithm, '-f', 'KSK', ...bits);
+      const key = keygen(directory, 'example.test.', algorithm, '-f', 'KSK', ...bits);
       const server = await served(
         t,
-        `file ${folder}/db example.test\ndnssec example.test {\n key file ${key.base}\n}`,
+        `file ${directory}/db example.test\ndnssec example.test {\n key file ${key.base}\n}`,
       );
-      const unbound = await validator(t, folder, server.port, [key]);
+      const unbound = await validator(t, directory, server.port, [key]);
       const step = algorithm === 'ECDSAP256SHA256' ? 1 : 5;
       const questions = questionsOf('example.test.').filter((_, i) => i % step === 0);
       const { secure, denied } = await judge(unbound, questions);
@@ -171,7 +176,7 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
     });
 
   test('a split into KSK and ZSK, and random zones with cuts, aliases and wildcards', async (t) => {
-    const folder = workFolder(t);
+    const directory = workDirectory(t);
     const [port] = await freePorts(1);
     // The directive may only be used once per block, so each zone has its own block.
     const blocks: string[] = [];
@@ -180,16 +185,16 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
     for (let i = 0; i < 6; i++) {
       const origin = `z${i}.test.`;
       const made = randomZone(seededRandom(4000 + i), origin, 150);
-      writeFileSync(join(folder, `${i}.db`), made.text);
-      const ksk = keygen(folder, origin, 'ECDSAP256SHA256', '-f', 'KSK');
-      const zsk = keygen(folder, origin, 'ECDSAP256SHA256');
+      writeFileSync(join(directory, `${i}.db`), made.text);
+      const ksk = keygen(directory, origin, 'ECDSAP256SHA256', '-f', 'KSK');
+      const zsk = keygen(directory, origin, 'ECDSAP256SHA256');
       anchors.push(ksk);
       questions.push(...made.questions);
       blocks.push(
-        `${origin}:${port} {\n bind 127.0.0.1\n file ${folder}/${i}.db\n dnssec {\n key file ${zsk.base} ${ksk.base}\n }\n}\n`,
+        `${origin}:${port} {\n bind 127.0.0.1\n file ${directory}/${i}.db\n dnssec {\n key file ${zsk.base} ${ksk.base}\n }\n}\n`,
       );
     }
-    const corefile = join(folder, 'Corefile');
+    const corefile = join(directory, 'Corefile');
     writeFileSync(corefile, blocks.join(''));
     const child = start('ndots', [
       join(import.meta.dirname, '../../bin/ndots'),
@@ -199,7 +204,7 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
     ]);
     t.after(() => child.stop());
     await printed(child, /ndots-\d/, 20_000);
-    const unbound = await validator(t, folder, port!, anchors);
+    const unbound = await validator(t, directory, port!, anchors);
     let failed = 0;
     let secure = 0;
     for (const question of questions) {
@@ -215,23 +220,23 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
   });
 
   test('a cluster: services, pods, reverse names and missing names', async (t) => {
-    const folder = workFolder(t);
-    mkdirSync(join(folder, 'objects'));
+    const directory = workDirectory(t);
+    mkdirSync(join(directory, 'objects'));
     const services = Array.from(
       { length: 20 },
       (_, i) =>
         `apiVersion: v1\nkind: Service\nmetadata: {name: svc-${i}, namespace: shop}\nspec:\n  clusterIP: 10.96.1.${i}\n  clusterIPs: [10.96.1.${i}]\n  ports: [{name: http, port: 80, protocol: TCP}]\n`,
     );
     writeFileSync(
-      join(folder, 'objects/all.yaml'),
+      join(directory, 'objects/all.yaml'),
       ['apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n', ...services].join('---\n'),
     );
-    const forward = keygen(folder, 'cluster.test.', 'ECDSAP256SHA256', '-f', 'KSK');
-    const reverse = keygen(folder, '96.10.in-addr.arpa.', 'ED25519', '-f', 'KSK');
+    const forward = keygen(directory, 'cluster.test.', 'ECDSAP256SHA256', '-f', 'KSK');
+    const reverse = keygen(directory, '96.10.in-addr.arpa.', 'ED25519', '-f', 'KSK');
     const [port] = await freePorts(1);
-    const corefile = join(folder, 'Corefile');
+    const corefile = join(directory, 'Corefile');
     const block = (origin: string, { base }: Key): string =>
-      `${origin}:${port} {\n bind 127.0.0.1\n errors\n kubernetes cluster.test 96.10.in-addr.arpa {\n manifests ${folder}/objects\n pods insecure\n }\n dnssec {\n key file ${base}\n }\n cache 30\n}\n`;
+      `${origin}:${port} {\n bind 127.0.0.1\n errors\n kubernetes cluster.test 96.10.in-addr.arpa {\n manifests ${directory}/objects\n pods insecure\n }\n dnssec {\n key file ${base}\n }\n cache 30\n}\n`;
     writeFileSync(corefile, block('cluster.test', forward) + block('96.10.in-addr.arpa', reverse));
     const child = start('ndots', [
       join(import.meta.dirname, '../../bin/ndots'),
@@ -241,7 +246,7 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
     ]);
     t.after(() => child.stop());
     await printed(child, /ndots-\d/, 20_000);
-    const unbound = await validator(t, folder, port!, [forward, reverse]);
+    const unbound = await validator(t, directory, port!, [forward, reverse]);
     const names = Array.from({ length: 20 }, (_, i) => [
       `svc-${i}.shop.svc.cluster.test.`,
       `none-${i}.shop.svc.cluster.test.`,
@@ -265,14 +270,14 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
   });
 
   test('a resolver that uses proofs for other questions does not deny existing names', async (t) => {
-    const folder = workFolder(t);
-    writeFileSync(join(folder, 'db'), zone);
-    const key = keygen(folder, 'example.test.', 'ECDSAP256SHA256', '-f', 'KSK');
+    const directory = workDirectory(t);
+    writeFileSync(join(directory, 'db'), zone);
+    const key = keygen(directory, 'example.test.', 'ECDSAP256SHA256', '-f', 'KSK');
     const server = await served(
       t,
-      `file ${folder}/db example.test\ndnssec example.test {\n key file ${key.base}\n}`,
+      `file ${directory}/db example.test\ndnssec example.test {\n key file ${key.base}\n}`,
     );
-    const unbound = await validator(t, folder, server.port, [key], ['aggressive-nsec: yes']);
+    const unbound = await validator(t, directory, server.port, [key], ['aggressive-nsec: yes']);
     const there = ['caps PTR', 'service HTTPS', 'caa CAA', 'mail AAAA', 'host-01 A'];
     for (const question of there) {
       const [name, type] = question.split(' ');
@@ -285,16 +290,16 @@ describe('dnssec, validated by Unbound', { skip: missing('unbound', 'dnssec-keyg
 
 describe('dnssec, validated by delv', { skip: missing('delv', 'dnssec-keygen') }, () => {
   test('answers and denials are fully validated', async (t) => {
-    const folder = workFolder(t);
-    writeFileSync(join(folder, 'db'), zone);
-    const key = keygen(folder, 'example.test.', 'ED25519', '-f', 'KSK');
+    const directory = workDirectory(t);
+    writeFileSync(join(directory, 'db'), zone);
+    const key = keygen(directory, 'example.test.', 'ED25519', '-f', 'KSK');
     const server = await served(
       t,
-      `file ${folder}/db example.test\ndnssec example.test {\n key file ${key.base}\n}`,
+      `file ${directory}/db example.test\ndnssec example.test {\n key file ${key.base}\n}`,
     );
     const questions = questionsOf('example.test.').filter((_, i) => i % 31 === 0);
     for (const question of questions)
-      assert.match(await delv(folder, server.port, key, question), /fully validated/, question);
+      assert.match(await delv(directory, server.port, key, question), /fully validated/, question);
     t.diagnostic(`${questions.length} questions`);
   });
 });
@@ -311,17 +316,17 @@ describe(
   },
   () => {
     test('the same keys, the same records with signatures of the same fields', async (t) => {
-      const folder = workFolder(t);
+      const directory = workDirectory(t);
       writeFileSync(
-        join(folder, 'db'),
+        join(directory, 'db'),
         zone.replace('3600 SOA', '60 SOA').replaceAll(/^\$GENERATE.*\n/gm, '') +
           'host-01 A 192.0.2.1\nalias-01 CNAME host-01\n',
       );
-      const key = keygen(folder, 'example.test.', 'ECDSAP256SHA256', '-f', 'KSK');
-      const body = `file ${folder}/db example.test\ndnssec example.test {\n key file ${key.base}\n}`;
+      const key = keygen(directory, 'example.test.', 'ECDSAP256SHA256', '-f', 'KSK');
+      const body = `file ${directory}/db example.test\ndnssec example.test {\n key file ${key.base}\n}`;
       const server = await served(t, body);
       const [port] = await freePorts(1);
-      const corefile = join(folder, 'Corefile');
+      const corefile = join(directory, 'Corefile');
       writeFileSync(corefile, `.:${port} {\n bind 127.0.0.1\n ${body}\n}\n`);
       const child = start('coredns', [coredns!, '-conf', corefile]);
       t.after(() => child.stop());
@@ -426,8 +431,8 @@ describe(
   { skip: missing('dnssec-keygen', 'named-checkzone', 'ldns-verify-zone', 'dnssec-verify') },
   () => {
     test('random zones are whole, for every algorithm, and served securely', async (t) => {
-      const folder = workFolder(t);
-      mkdirSync(join(folder, 'signed'));
+      const directory = workDirectory(t);
+      mkdirSync(join(directory, 'signed'));
       const algorithms = [
         'ECDSAP256SHA256',
         'RSASHA256',
@@ -444,9 +449,9 @@ describe(
           i === 0
             ? { text: zone, questions: questionsOf(origin) }
             : randomZone(seededRandom(5000 + i), origin, 150);
-        writeFileSync(join(folder, `${i}.db`), made.text);
+        writeFileSync(join(directory, `${i}.db`), made.text);
         const key = keygen(
-          folder,
+          directory,
           origin,
           algorithm,
           '-f',
@@ -455,14 +460,14 @@ describe(
         );
         anchors.push(key);
         lines.push(
-          `sign ${folder}/${i}.db ${origin} {\n key ${i % 2 === 0 ? `file ${key.base}` : `directory ${folder}`}\n directory ${folder}/signed\n}`,
-          `file ${folder}/signed/db.${origin}signed ${origin}`,
+          `sign ${directory}/${i}.db ${origin} {\n key ${i % 2 === 0 ? `file ${key.base}` : `directory ${directory}`}\n directory ${directory}/signed\n}`,
+          `file ${directory}/signed/db.${origin}signed ${origin}`,
         );
         questions.push(...made.questions);
       }
       const server = await served(t, lines.join('\n'));
       for (const { zone: origin } of anchors) {
-        const file = join(folder, 'signed', `db.${origin}signed`);
+        const file = join(directory, 'signed', `db.${origin}signed`);
         const told = (program: string, ...words: string[]): void => {
           const { status, stdout, stderr } = spawnSync(program, words, { encoding: 'utf8' });
           assert.equal(status, 0, `${program} ${origin}: ${stdout}${stderr}`);
@@ -472,11 +477,11 @@ describe(
         told('dnssec-verify', '-z', '-o', origin, file);
       }
       assert.deepEqual(
-        readdirSync(join(folder, 'signed')).filter((name) => name.endsWith('.new')),
+        readdirSync(join(directory, 'signed')).filter((name) => name.endsWith('.new')),
         [],
       );
       if (!hasProgram('unbound')) return;
-      const unbound = await validator(t, folder, server.port, anchors);
+      const unbound = await validator(t, directory, server.port, anchors);
       let secure = 0;
       for (const question of questions) if (isSecure(await unbound.ask(question))) secure++;
       const bogus = unbound.log

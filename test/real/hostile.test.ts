@@ -11,11 +11,12 @@ import { hostilePackets, rcodeOf } from '../kit/hostile-packets.ts';
 import { framed, queryBytes, StreamClient, UdpClient } from '../kit/loopback.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
-const corpusFolder = join(import.meta.dirname, '../fuzz/corpus');
-const read = (name: string): Uint8Array => new Uint8Array(readFileSync(join(corpusFolder, name)));
-const corpus = readdirSync(corpusFolder).map(read);
+const corpusDirectory = join(import.meta.dirname, '../fuzz/corpus');
+const read = (name: string): Uint8Array =>
+  new Uint8Array(readFileSync(join(corpusDirectory, name)));
+const corpus = readdirSync(corpusDirectory).map(read);
 const queries = [
-  ...readdirSync(corpusFolder)
+  ...readdirSync(corpusDirectory)
     .filter((name) => name.startsWith('query'))
     .map(read),
   queryBytes('a.test', 7, 1232),

@@ -59,8 +59,8 @@ const run = (words: readonly string[]): ReturnType<typeof ended> => ended(words,
 type Built = (t: TestContext) => Image | null;
 
 const isOfTools = ({ image }: OurContainer): boolean => /(?:^|\/)ndots-tools:/.test(image);
-const chart = (seccompFolder: string): readonly OurContainer[] =>
-  containersOf(helmTemplate({ ...everything, seccompFolder })).filter(
+const chart = (seccompDirectory: string): readonly OurContainer[] =>
+  containersOf(helmTemplate({ ...everything, seccompDirectory })).filter(
     ({ image }) => !image.startsWith('ndots-node-cache'),
   );
 const reason = noHelm();
@@ -68,10 +68,10 @@ const reason = noHelm();
 /** Prints the names of all files, and works even in an image without a shell. */
 const listing = `
   const { readdirSync } = require('node:fs');
-  const list = (folder) => {
-    for (const each of readdirSync(folder || '/', { withFileTypes: true }))
-      if (each.isDirectory()) /^\\/(proc|sys|dev|\\.host)$/.test(folder + '/' + each.name) || list(folder + '/' + each.name);
-      else console.log(folder + '/' + each.name);
+  const list = (directory) => {
+    for (const each of readdirSync(directory || '/', { withFileTypes: true }))
+      if (each.isDirectory()) /^\\/(proc|sys|dev|\\.host)$/.test(directory + '/' + each.name) || list(directory + '/' + each.name);
+      else console.log(directory + '/' + each.name);
   };
   list('');`;
 
@@ -181,11 +181,11 @@ function ofTools(built: Built): void {
 
   if (reason !== null) test('it runs in the security contexts of the chart', { skip: reason });
   else
-    for (const seccompFolder of ['', 'ndots'])
-      for (const container of chart(seccompFolder).filter(isOfTools))
+    for (const seccompDirectory of ['', 'ndots'])
+      for (const container of chart(seccompDirectory).filter(isOfTools))
         startsIn(
           built,
-          `the chart: ${container.name}, seccompFolder "${seccompFolder}"`,
+          `the chart: ${container.name}, seccompDirectory "${seccompDirectory}"`,
           container,
         );
 
@@ -270,11 +270,11 @@ function ofServer(built: Built): void {
 
   if (reason !== null) test('it runs in the security context of the chart', { skip: reason });
   else
-    for (const seccompFolder of ['', 'ndots'])
-      for (const container of chart(seccompFolder).filter((each) => !isOfTools(each)))
+    for (const seccompDirectory of ['', 'ndots'])
+      for (const container of chart(seccompDirectory).filter((each) => !isOfTools(each)))
         startsIn(
           built,
-          `the chart: ${container.name}, seccompFolder "${seccompFolder}"`,
+          `the chart: ${container.name}, seccompDirectory "${seccompDirectory}"`,
           container,
         );
 

@@ -170,7 +170,7 @@ describe('mistakes', () => {
     const ask = (...words: string[]) =>
       spawnSync('setpriv', [...asNobody, ...words], { encoding: 'utf8' });
     if (ask(process.execPath, '-e', 'require("fs").readFileSync("package.json")').status !== 0)
-      return t.skip('nobody may not read this folder');
+      return t.skip('nobody may not read this directory');
     const nobody = ask(process.execPath, 'src/faces/cli/main.ts', 'lab', 'run', 'twelve-queries');
     assert.match(nobody.stderr, /it needs root[^]*so here is its model/);
     assert.match(nobody.stdout, /a model, in virtual time[^]*as documented/);

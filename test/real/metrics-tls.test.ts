@@ -11,23 +11,23 @@ import { freePorts } from '../kit/free-ports.ts';
 import { serveProcess } from '../kit/serve-process.ts';
 
 interface Secured {
-  readonly folder: string;
+  readonly directory: string;
   readonly port: number;
 }
 
 /** A server that uses this web configuration to serve its metrics over TLS. */
 async function secured(t: TestContext, config: string): Promise<Secured> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-web-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-web-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
   const [port, dns] = await freePorts(2);
-  writeFileSync(join(folder, 'cert.pem'), testCertificate);
-  writeFileSync(join(folder, 'key.pem'), testKey);
-  writeFileSync(join(folder, 'web.yml'), config);
+  writeFileSync(join(directory, 'cert.pem'), testCertificate);
+  writeFileSync(join(directory, 'key.pem'), testKey);
+  writeFileSync(join(directory, 'web.yml'), config);
   const server = await serveProcess(
-    `whoami\n}\n.:${dns} {\n bind 127.0.0.1\n prometheus 127.0.0.1:${port} {\n tls ${folder}/web.yml\n }\n whoami`,
+    `whoami\n}\n.:${dns} {\n bind 127.0.0.1\n prometheus 127.0.0.1:${port} {\n tls ${directory}/web.yml\n }\n whoami`,
   );
   t.after(() => server.stop());
-  return { folder, port };
+  return { directory, port };
 }
 
 const plain = 'tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n';
@@ -51,12 +51,12 @@ function get(port: number, options: object = {}): Promise<string> {
 
 describe('metrics over TLS', () => {
   test('a certificate that is renewed is used from the next connection on', async (t) => {
-    const { port, folder } = await secured(t, plain);
+    const { port, directory } = await secured(t, plain);
     assert.match(await get(port), /^coredns_build_info/m);
     // This certificate does not match its key. While the pair is invalid, the previous one stays in use.
-    writeFileSync(join(folder, 'cert.pem'), strangerCertificate);
+    writeFileSync(join(directory, 'cert.pem'), strangerCertificate);
     assert.match(await get(port), /^coredns_build_info/m);
-    writeFileSync(join(folder, 'cert.pem'), testCertificate);
+    writeFileSync(join(directory, 'cert.pem'), testCertificate);
     assert.match(await get(port), /^coredns_build_info/m);
   });
 
@@ -73,9 +73,9 @@ describe('metrics over TLS', () => {
 
   const prometheus = spawnSync('prometheus', ['--version']).status === 0;
   test('Prometheus itself scrapes it', { skip: !prometheus, timeout: 120_000 }, async (t) => {
-    const { port, folder } = await secured(t, mutual);
+    const { port, directory } = await secured(t, mutual);
     const [web] = await freePorts(1);
-    const config = join(folder, 'prometheus.yml');
+    const config = join(directory, 'prometheus.yml');
     writeFileSync(
       config,
       JSON.stringify({
@@ -86,9 +86,9 @@ describe('metrics over TLS', () => {
             scheme: 'https',
             static_configs: [{ targets: [`127.0.0.1:${port}`] }],
             tls_config: {
-              ca_file: join(folder, 'cert.pem'),
-              cert_file: join(folder, 'cert.pem'),
-              key_file: join(folder, 'key.pem'),
+              ca_file: join(directory, 'cert.pem'),
+              cert_file: join(directory, 'cert.pem'),
+              key_file: join(directory, 'key.pem'),
             },
           },
         ],
@@ -97,7 +97,7 @@ describe('metrics over TLS', () => {
     const child = start('prometheus', [
       'prometheus',
       `--config.file=${config}`,
-      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--storage.tsdb.path=${join(directory, 'data')}`,
       `--web.listen-address=127.0.0.1:${web}`,
     ]);
     t.after(async () => {

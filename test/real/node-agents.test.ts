@@ -36,8 +36,8 @@ async function readersOf(port: number, readers: number): Promise<void> {
 }
 
 describe('agents on two nodes', { skip: noTwoNodes() ?? false }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-agents-'));
-  const token = join(folder, 'token');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-agents-'));
+  const token = join(directory, 'token');
   const children: Child[] = [];
   let remove = (): void => undefined;
   let ports: readonly number[] = [];
@@ -75,8 +75,8 @@ describe('agents on two nodes', { skip: noTwoNodes() ?? false }, () => {
   before(async () => {
     writeFileSync(token, TOKEN);
     remove = makeTwoNodes();
-    writeFileSync(join(folder, 'Corefile'), '. {\n hosts {\n 192.0.2.1 a.example\n }\n}\n');
-    const words = inSpace(SPACE.server, [program, 'serve', '-conf', join(folder, 'Corefile')]);
+    writeFileSync(join(directory, 'Corefile'), '. {\n hosts {\n 192.0.2.1 a.example\n }\n}\n');
+    const words = inSpace(SPACE.server, [program, 'serve', '-conf', join(directory, 'Corefile')]);
     await printed(run('serve', words), /ndots|CoreDNS/);
     ports = await freePorts(3);
     await agent(SPACE.first, ports[0]!);
@@ -85,7 +85,7 @@ describe('agents on two nodes', { skip: noTwoNodes() ?? false }, () => {
   after(async () => {
     for (const child of children.toReversed()) await child.stop();
     remove();
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   test('a query that passes both nodes counts once, and each client is on its node', async () => {
@@ -127,7 +127,7 @@ describe('agents on two nodes', { skip: noTwoNodes() ?? false }, () => {
   });
 
   test('the stream is a pcapng file that doctor reads', async () => {
-    const file = join(folder, 'stream.pcapng');
+    const file = join(directory, 'stream.pcapng');
     const curl = run('curl', [
       ...['curl', '-sN', '-H', `Authorization: Bearer ${TOKEN}`, '-o', file],
       `http://127.0.0.1:${ports[1]!}/v1/exchanges`,
@@ -156,7 +156,7 @@ describe('agents on two nodes', { skip: noTwoNodes() ?? false }, () => {
   });
 
   test('a wrong token is refused, and the view says why', async () => {
-    const wrong = join(folder, 'wrong');
+    const wrong = join(directory, 'wrong');
     writeFileSync(wrong, 'another-token-that-is-long');
     const view = run('top', [
       ...[program, 'top', '-o', 'json', '--view', 'now'],

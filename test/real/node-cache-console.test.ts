@@ -22,9 +22,9 @@ describe('the console directive of a node cache', { skip: reason ?? false }, () 
 
   before(async () => {
     world = await makeNodeWorld();
-    token = join(world.folder, 'console-token');
+    token = join(world.directory, 'console-token');
     writeFileSync(token, 'a-token-that-is-long-enough');
-    const base = join(world.folder, 'Corefile.base');
+    const base = join(world.directory, 'Corefile.base');
     const console = `    console 127.0.0.1:9155 {\n        token_file ${token}\n        identity node7\n    }\n`;
     writeFileSync(base, readFileSync(base, 'utf8').replaceAll(/(:53 \{\n)/g, `$1${console}`));
     await world.cache();

@@ -149,15 +149,15 @@ describe('the network of a node cache', { skip: reason ?? false }, () => {
   });
 
   test('a Corefile that cannot be served leaves nothing behind', async () => {
-    writeFileSync(join(world.folder, 'broken'), '.:53 {\n nosuch\n}\n');
-    await refused(['-basecorefile', join(world.folder, 'broken')], /nosuch/);
+    writeFileSync(join(world.directory, 'broken'), '.:53 {\n nosuch\n}\n');
+    await refused(['-basecorefile', join(world.directory, 'broken')], /nosuch/);
     assert.doesNotMatch(world.node('ip', '-br', 'link'), /nodelocaldns/);
     assert.doesNotMatch(world.node('iptables-save', '-t', 'raw'), /--dport 53/);
   });
 
   test('without the right to change the network it reports that', () => {
     const main = join(import.meta.dirname, '../../src/faces/cli/main.ts');
-    const words = ['-localip', LOCAL, '-conf', join(world.folder, 'Corefile')];
+    const words = ['-localip', LOCAL, '-conf', join(world.directory, 'Corefile')];
     const metrics = ['-metrics-listen-address', '127.0.0.1:0'];
     const drop = ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin', '--'];
     const run = spawnSync(

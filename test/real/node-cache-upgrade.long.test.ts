@@ -23,9 +23,9 @@ describe('an upgrade of the node cache', { skip: reason ?? false }, () => {
   test('a next one that cannot serve leaves the one before in place', async () => {
     const first = await world.cache();
     while (world.who(SERVICE) !== WHO.node) await wait(50);
-    writeFileSync(join(world.folder, 'broken'), '.:53 {\n nosuch\n}\n');
+    writeFileSync(join(world.directory, 'broken'), '.:53 {\n nosuch\n}\n');
     const next = await world.cache(
-      ['-basecorefile', join(world.folder, 'broken'), '-conf', join(world.folder, 'B')],
+      ['-basecorefile', join(world.directory, 'broken'), '-conf', join(world.directory, 'B')],
       false,
     );
     assert.equal(await next.exitCode, 1, next.output());

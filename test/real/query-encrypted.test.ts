@@ -12,20 +12,20 @@ import { freePorts } from '../kit/free-ports.ts';
 async function serve(
   t: TestContext,
   scheme: 'tls' | 'https',
-): Promise<{ port: number; folder: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-query-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+): Promise<{ port: number; directory: string }> {
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-query-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
   const [port] = await freePorts(1);
-  writeFileSync(join(folder, 'cert.pem'), testCertificate);
-  writeFileSync(join(folder, 'key.pem'), testKey);
+  writeFileSync(join(directory, 'cert.pem'), testCertificate);
+  writeFileSync(join(directory, 'key.pem'), testKey);
   writeFileSync(
-    join(folder, 'Corefile'),
+    join(directory, 'Corefile'),
     `${scheme}://.:${port} {\n  bind 127.0.0.1\n  tls cert.pem key.pem\n  hosts {\n    10.1.2.3 a.test\n  }\n}\n`,
   );
-  const child = start('ndots', ['bin/ndots', 'serve', '-conf', join(folder, 'Corefile')]);
+  const child = start('ndots', ['bin/ndots', 'serve', '-conf', join(directory, 'Corefile')]);
   t.after(() => child.stop());
   await printed(child, /ndots-\d/, 15_000);
-  return { port, folder };
+  return { port, directory };
 }
 
 function query(
@@ -48,9 +48,9 @@ describe('ndots query over encrypted transports', () => {
     ['https', '/dns-query'],
   ] as const) {
     test(`an answer comes over ${scheme} from a server whose certificate is trusted, an error from one whose is not`, async (t) => {
-      const { port, folder } = await serve(t, scheme);
+      const { port, directory } = await serve(t, scheme);
       const server = `${scheme}://127.0.0.1:${port}${path}`;
-      const trusted = await query(server, { NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem') });
+      const trusted = await query(server, { NODE_EXTRA_CA_CERTS: join(directory, 'cert.pem') });
       assert.equal(trusted.out.trim(), '10.1.2.3', trusted.err);
       const refused = await query(server, {});
       assert.equal(refused.code, 2);

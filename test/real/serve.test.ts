@@ -213,7 +213,7 @@ describe('ndots serve with invalid input', () => {
     ],
     ['a missing import', 'import gone.conf\n', /gone\.conf/],
     [
-      'a manifest folder that is not there',
+      'a manifest directory that is not there',
       'a. {\n  kubernetes a. {\n    manifests /does/not/exist\n  }\n}\n',
       /\/does\/not\/exist/,
     ],

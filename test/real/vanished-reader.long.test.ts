@@ -25,10 +25,10 @@ function sh(script: string): string {
 }
 
 describe('a reader that vanishes on a quiet node', { skip: noTwoNodes() ?? false }, () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-vanished-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-vanished-'));
   const children: Child[] = [];
   before(() => {
-    writeFileSync(join(folder, 'token'), TOKEN);
+    writeFileSync(join(directory, 'token'), TOKEN);
     sh(`ip netns add ${NODE}
       ip netns add ${DESK}
       ip -n ${NODE} link add eth0 type veth peer name eth0 netns ${DESK}
@@ -41,7 +41,7 @@ describe('a reader that vanishes on a quiet node', { skip: noTwoNodes() ?? false
   after(async () => {
     for (const child of children) await child.stop();
     for (const space of [NODE, DESK]) spawnSync('ip', ['netns', 'del', space]);
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 
   const readers = (): number => {
@@ -57,7 +57,7 @@ describe('a reader that vanishes on a quiet node', { skip: noTwoNodes() ?? false
   };
 
   test('frees its place within the documented time', async () => {
-    const serve = ['watch', 'serve', '--listen', AT, '--token-file', join(folder, 'token')];
+    const serve = ['watch', 'serve', '--listen', AT, '--token-file', join(directory, 'token')];
     const agent = start('agent', inSpace(NODE, [program, ...serve]));
     children.push(agent);
     await printed(agent, /packets for readers on/);

@@ -22,8 +22,8 @@ const HOSTS = 300;
 
 interface NameServer {
   readonly program: string;
-  primary(folder: string, port: number, told: number, file: string): Promise<ZoneServer>;
-  secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
+  primary(directory: string, port: number, told: number, file: string): Promise<ZoneServer>;
+  secondary(directory: string, port: number, primary: number): Promise<ZoneServer>;
 }
 
 const servers: Readonly<Record<string, NameServer>> = {

@@ -31,7 +31,11 @@ interface Primary {
   readonly bytes: readonly string[];
   /** Types that it rejects. */
   readonly refuses: readonly string[];
-  start(folder: string, port: number, zones: Readonly<Record<string, string>>): Promise<ZoneServer>;
+  start(
+    directory: string,
+    port: number,
+    zones: Readonly<Record<string, string>>,
+  ): Promise<ZoneServer>;
 }
 
 const primaries: Readonly<Record<string, Primary>> = {

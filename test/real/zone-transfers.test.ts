@@ -37,9 +37,9 @@ const zoneText = (serial: number, more = '', first = 1): string =>
 interface Other {
   readonly program: string;
   /** Runs ndots as a secondary of the server at `primary`. */
-  secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
+  secondary(directory: string, port: number, primary: number): Promise<ZoneServer>;
   /** Runs ndots as a primary of the server at `secondary`, with this file. */
-  primary(folder: string, port: number, secondary: number, file: string): Promise<ZoneServer>;
+  primary(directory: string, port: number, secondary: number, file: string): Promise<ZoneServer>;
 }
 
 const others: Readonly<Record<string, Other>> = {

@@ -24,9 +24,9 @@ const knotKey = `key:\n  - id: ${name}\n    algorithm: hmac-sha256\n    secret: 
 interface Other {
   readonly program: string;
   /** Runs ndots as a secondary of the server at `primary`. */
-  secondary(folder: string, port: number, primary: number): Promise<ZoneServer>;
+  secondary(directory: string, port: number, primary: number): Promise<ZoneServer>;
   /** Runs ndots as a primary that transfers the zone in this file to those who have the key. */
-  primary(folder: string, port: number, file: string): Promise<ZoneServer>;
+  primary(directory: string, port: number, file: string): Promise<ZoneServer>;
 }
 
 const others: Readonly<Record<string, Other>> = {

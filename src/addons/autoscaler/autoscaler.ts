@@ -170,8 +170,8 @@ export class Autoscaler {
 
   async #readConfigMap(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
     const { namespace, configMap: name, defaults, log } = this.#parts;
-    const folder = `/api/v1/namespaces/${namespace}/configmaps`;
-    const request = asked(`${folder}/${name}`, `get configmaps ${name}`, signal);
+    const directory = `/api/v1/namespaces/${namespace}/configmaps`;
+    const request = asked(`${directory}/${name}`, `get configmaps ${name}`, signal);
     if (defaults === null) return textMap(await getObject(this.#client, request), 'data');
     const found = await findObject(this.#client, request);
     if (found !== null) return textMap(found, 'data');
@@ -181,7 +181,7 @@ export class Autoscaler {
       metadata: { name, namespace },
       data: defaults,
     };
-    await createObject(this.#client, asked(folder, `create configmaps ${name}`, signal), made);
+    await createObject(this.#client, asked(directory, `create configmaps ${name}`, signal), made);
     log.info(`${this.#where} did not exist and was created from --default-params`);
     return defaults;
   }

@@ -141,14 +141,14 @@ export class CheckCluster {
       watch.learn('healthchecks', await patchObject(client, request, patch));
       return;
     }
-    const folder = resourcePath('khstates', namespace);
+    const directory = resourcePath('khstates', namespace);
     const { annotations, spec } = khStateOf(check, next);
     const owner = { ...KINDS[check.kind], name, uid };
     if (stateVersion !== '') {
       // An existing state may belong to another job, so make this job its owner.
       const owned = check.kind === 'khjob' && { ownerReferences: [owner] };
       const patch = { metadata: { ...metadata, annotations, ...owned }, spec };
-      const request = asked(`${folder}/${name}`, `patch khstates ${name}`, signal);
+      const request = asked(`${directory}/${name}`, `patch khstates ${name}`, signal);
       watch.learn('khstates', await patchObject(client, request, patch));
       return;
     }
@@ -158,7 +158,7 @@ export class CheckCluster {
       metadata: { name, namespace, annotations, ownerReferences: [owner] },
       spec,
     };
-    const request = asked(folder, `create khstates ${name}`, signal);
+    const request = asked(directory, `create khstates ${name}`, signal);
     watch.learn('khstates', await createObject(client, request, state));
   }
 

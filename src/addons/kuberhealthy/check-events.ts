@@ -139,13 +139,13 @@ export class CheckEvents {
     const { namespace, name, uid, kind, objectVersion } = check;
     const key = `${uid} ${reason} ${message}`;
     const now = apiTime(clock.wall());
-    const folder = `/api/v1/namespaces/${namespace}/events`;
+    const directory = `/api/v1/namespaces/${namespace}/events`;
     const asked = { waitMs: WAIT_MS, signal: this.#stopping.signal };
     const known = this.#written.get(key);
     this.#written.delete(key);
     if (known !== undefined) {
       const counted = { ...known, count: known.count + 1 };
-      const request = { ...asked, path: `${folder}/${known.name}`, task: 'patch events' };
+      const request = { ...asked, path: `${directory}/${known.name}`, task: 'patch events' };
       const patch = { count: counted.count, lastTimestamp: now };
       // The API server deletes old events, so there may be nothing to patch.
       if ((await unlessMissing(() => patchObject(client, request, patch))) !== null) {
@@ -153,7 +153,7 @@ export class CheckEvents {
         return;
       }
     }
-    const request = { ...asked, path: folder, task: 'create events' };
+    const request = { ...asked, path: directory, task: 'create events' };
     const made = await createObject(client, request, {
       apiVersion: 'v1',
       kind: 'Event',

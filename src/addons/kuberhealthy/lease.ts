@@ -143,13 +143,13 @@ export class Lease {
     }
   }
 
-  get #folder(): string {
+  get #directory(): string {
     return `/apis/coordination.k8s.io/v1/namespaces/${this.#parts.namespace}/leases`;
   }
 
   #read(signal: AbortSignal): Promise<JsonObject | null> {
     const { client, name } = this.#parts;
-    const path = `${this.#folder}/${name}`;
+    const path = `${this.#directory}/${name}`;
     return findObject(client, { path, task: `get leases ${name}`, waitMs: WAIT_MS, signal });
   }
 
@@ -162,10 +162,14 @@ export class Lease {
         kind: 'Lease',
         metadata: { name, namespace },
       };
-      const request = { ...asked, path: this.#folder, task: `create leases ${name}` };
+      const request = { ...asked, path: this.#directory, task: `create leases ${name}` };
       await createObject(client, request, { ...made, spec });
     } else {
-      const request = { ...asked, path: `${this.#folder}/${name}`, task: `update leases ${name}` };
+      const request = {
+        ...asked,
+        path: `${this.#directory}/${name}`,
+        task: `update leases ${name}`,
+      };
       await replaceObject(client, request, { ...lease, spec });
     }
     this.#seen = JSON.stringify(spec);

@@ -172,15 +172,15 @@ export class ServingCertificate {
         'tls.key': encode(server.key),
       },
     };
-    const folder = `/api/v1/namespaces/${namespace}/secrets`;
+    const directory = `/api/v1/namespaces/${namespace}/secrets`;
     const asked = { waitMs: WAIT_MS, signal };
     try {
       if (before === null) {
         const task = `create secrets ${name}`;
-        await createObject(client, { ...asked, path: folder, task }, secret);
+        await createObject(client, { ...asked, path: directory, task }, secret);
       } else {
         const task = `update secrets ${name}`;
-        await replaceObject(client, { ...asked, path: `${folder}/${name}`, task }, secret);
+        await replaceObject(client, { ...asked, path: `${directory}/${name}`, task }, secret);
       }
     } catch (error) {
       if (error instanceof ApiFailure && error.status === 409) return null;

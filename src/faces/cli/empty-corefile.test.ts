@@ -7,8 +7,8 @@ import { runCommand } from '../../../test/kit/trace-command.ts';
 import { parseStartedCorefile } from './parse-corefile.ts';
 import { loadVerb } from './verbs.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-empty-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-empty-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 /** CoreDNS 1.14.7 serves each of these as if it were its built-in Corefile, `.:53 { whoami log }`. */
 const empty = {
@@ -20,7 +20,7 @@ const empty = {
 
 describe('an empty Corefile has one meaning for all verbs', () => {
   for (const [what, text] of Object.entries(empty)) {
-    const file = join(folder, what.replaceAll(' ', '-'));
+    const file = join(directory, what.replaceAll(' ', '-'));
     writeFileSync(file, text);
     const run = async (verb: 'lint' | 'diff' | 'trace', ...words: string[]) =>
       runCommand(await loadVerb(verb), words);

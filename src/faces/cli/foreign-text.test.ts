@@ -23,10 +23,10 @@ const hostileLines = `a\n;; ANSWER SECTION:\rb${hostile}`;
 const ours = /\u001b\[\d+m/g;
 const hidden = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/u;
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-foreign-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-foreign-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 const file = (name: string, content: string | Uint8Array): string => {
-  const path = join(folder, name);
+  const path = join(directory, name);
   writeFileSync(path, content);
   return path;
 };
@@ -76,7 +76,7 @@ const pcap = file(
     ]).flat(),
   ),
 );
-const manifests = join(folder, 'manifests');
+const manifests = join(directory, 'manifests');
 mkdirSync(manifests);
 writeFileSync(
   join(manifests, 'pod.yaml'),
@@ -126,7 +126,7 @@ describe('untrusted text is printed without characters that a terminal interpret
   ];
   for (const words of cases)
     for (const colour of [false, true])
-      test(`ndots ${JSON.stringify(words.replaceAll(folder, '.'))}${colour ? ', in colour' : ''}`, async () => {
+      test(`ndots ${JSON.stringify(words.replaceAll(directory, '.'))}${colour ? ', in colour' : ''}`, async () => {
         const [verb = '', ...rest] = words.replace(/@/, at).split(' ');
         if (!isVerb(verb)) return;
         const command = await loadVerb(verb as VerbName);

@@ -192,7 +192,7 @@ describe('serve refuses', () => {
       /^loading Caddyfile via flag: open \/nowhere: no such file or directory \[corefile-unreadable\]\n/,
     ],
     [
-      'a folder',
+      'a directory',
       ['-conf', 'src'],
       1,
       /open src: is a directory \[corefile-unreadable\]\n[^]*-conf src\/Corefile/,
@@ -208,8 +208,8 @@ describe('serve refuses', () => {
 });
 
 describe('the encoding of a Corefile', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-encoding-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-encoding-'));
+  after(() => rmSync(directory, { recursive: true, force: true }));
   /** Comments in KOI8-R or with invalid bytes. CoreDNS accepts both. */
   const comments = {
     'KOI8-R': '# \xcb\xcf\xcd\xcd\xc5\xce\xd4\xc1\xd2\xc9\xca\n',
@@ -217,8 +217,8 @@ describe('the encoding of a Corefile', () => {
     zeros: '# a\0b\0c\0\n',
   };
   const written = (name: string, bytes: Buffer): string => {
-    writeFileSync(join(folder, name), bytes);
-    return join(folder, name);
+    writeFileSync(join(directory, name), bytes);
+    return join(directory, name);
   };
 
   for (const [name, comment] of Object.entries(comments))
@@ -248,11 +248,11 @@ describe('the encoding of a Corefile', () => {
 });
 
 describe('reports binary files and endless lines in a few words:', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-main-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
-  const binary = join(folder, 'binary');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-main-'));
+  after(() => rmSync(directory, { recursive: true, force: true }));
+  const binary = join(directory, 'binary');
   writeFileSync(binary, randomBytes(200_000));
-  const long = join(folder, 'long');
+  const long = join(directory, 'long');
   writeFileSync(long, 'x'.repeat(900_000));
 
   for (const words of [

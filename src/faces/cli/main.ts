@@ -23,7 +23,7 @@ if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
   if (serving) (await import('../../server/engine/control/spare-thread.ts')).startSpareThread();
   await opened;
   const room = serving
-    ? (await import('../../server/runtime/processor-limit.ts')).threadRoom()
+    ? (await import('../../server/runtime/cpu-limit.ts')).threadRoom()
     : Infinity;
   // A runtime that cannot start its own threads exits silently.
   if (room < RUNTIME_THREADS) {

@@ -48,11 +48,11 @@ test('a verb that reads standard input as a file has the same limit', () => {
 });
 
 test('if text is expected, only a capture gives a hint about the verbs that read captures', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-hint-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-hint-'));
   const remedy = (bytes: Uint8Array): string | null => {
-    writeFileSync(join(folder, 'file'), bytes);
+    writeFileSync(join(directory, 'file'), bytes);
     try {
-      return readText(join(folder, 'file'), 'resolv.conf');
+      return readText(join(directory, 'file'), 'resolv.conf');
     } catch (error) {
       return (error as Problem).remedy;
     }
@@ -69,17 +69,17 @@ test('if text is expected, only a capture gives a hint about the verbs that read
   for (const each of others)
     assert.equal(remedy(Buffer.from(each, 'latin1')), 'Text is expected here.');
   assert.match(remedy(gzipSync(capture)) ?? '', /^Decompress it first/);
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 test('reports the kind of a binary file if text is expected', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-binary-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-binary-'));
   const told = (bytes: Uint8Array): string => {
-    writeFileSync(join(folder, 'file'), bytes);
+    writeFileSync(join(directory, 'file'), bytes);
     try {
-      return readText(join(folder, 'file'), 'list of queries');
+      return readText(join(directory, 'file'), 'list of queries');
     } catch (error) {
-      return (error as Problem).message.slice(folder.length);
+      return (error as Problem).message.slice(directory.length);
     }
   };
   const capture = pcapFile(LINK.RAW, []);
@@ -93,5 +93,5 @@ test('reports the kind of a binary file if text is expected', async () => {
     readStream(Readable.from([Buffer.from(capture)]), 'Corefile', 1024),
     /standard input: cannot read the Corefile: it is a capture/,
   );
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });

@@ -8,17 +8,17 @@ import { runCommand } from '../../../test/kit/trace-command.ts';
 import { loadVerb } from './verbs.ts';
 import type { VerbName } from './verb-names.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-wrong-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-wrong-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 function written(name: string, text: string): string {
-  writeFileSync(join(folder, name), text);
-  return join(folder, name);
+  writeFileSync(join(directory, name), text);
+  return join(directory, name);
 }
 const bad = written('bad.yaml', 'a: [\n');
 const noKey = written('key', '# no key\n');
 const binary = written('binary', '\0'.repeat(100));
 const mapping = written('mapping.yaml', 'a: 1\n');
-mkdirSync(join(folder, 'dir'));
+mkdirSync(join(directory, 'dir'));
 
 const ofManifests = ['trace', 'a', '--manifests', 'examples/cluster'];
 
@@ -168,7 +168,7 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
 
 describe('reports the error, and the exit code distinguishes usage from failure:', () => {
   for (const [words, code, told] of cases)
-    test(words.join(' ').replaceAll(`${folder}/`, ''), async () => {
+    test(words.join(' ').replaceAll(`${directory}/`, ''), async () => {
       const [verb = '', ...rest] = words;
       const ran = await runCommand(await loadVerb(verb as VerbName), rest);
       assert.match(ran.err, told);

@@ -51,13 +51,13 @@ describe('engines in a browser', () => {
 });
 
 describe('the built page', () => {
-  let folder: string;
+  let directory: string;
   let files: ReadonlyMap<string, BuiltFile>;
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'ndots-playground-'));
-    files = new Map((await buildPlayground(folder)).map((file) => [file.name, file]));
+    directory = mkdtempSync(join(tmpdir(), 'ndots-playground-'));
+    files = new Map((await buildPlayground(directory)).map((file) => [file.name, file]));
   });
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  after(() => rmSync(directory, { recursive: true, force: true }));
 
   test('without engines it takes at most 60 KiB compressed', () => {
     const page = [
@@ -82,7 +82,7 @@ describe('the built page', () => {
   });
 
   test('its policy allows only its own scripts and workers, and no connections', () => {
-    const html = readFileSync(join(folder, 'index.html'), 'utf8');
+    const html = readFileSync(join(directory, 'index.html'), 'utf8');
     const [, policy = ''] = /Content-Security-Policy"\s+content="([^"]+)"/.exec(html) ?? [];
     const rules = policy.split('; ');
     for (const rule of [

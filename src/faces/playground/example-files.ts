@@ -7,11 +7,11 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXAMPLE_CLUSTER } from './example-cluster.ts';
 
-const folder = fileURLToPath(new URL('../../../examples/cluster/', import.meta.url));
+const directory = fileURLToPath(new URL('../../../examples/cluster/', import.meta.url));
 
 /** File contents by path on the browser machine. */
 export const exampleFiles: Readonly<Record<string, string>> = Object.fromEntries(
-  globSync(`${folder}*.yaml`)
+  globSync(`${directory}*.yaml`)
     .toSorted()
     .map((file) => [`${EXAMPLE_CLUSTER}/${basename(file)}`, readFileSync(file, 'utf8')]),
 );

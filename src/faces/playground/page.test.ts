@@ -57,15 +57,15 @@ corp.example:53 {
 `;
 
 describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
-  let folder: string;
+  let directory: string;
   let server: Server;
   let base: string;
   let browser: Browser;
   const asked: string[] = [];
 
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'ndots-playground-'));
-    const page = join(folder, 'page');
+    directory = mkdtempSync(join(tmpdir(), 'ndots-playground-'));
+    const page = join(directory, 'page');
     await buildPlayground(page);
     server = createServer((request, response) => {
       const path = new URL(request.url!, 'http://localhost').pathname;
@@ -83,7 +83,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
   after(async () => {
     await browser?.close();
     server?.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
 
   /** Runs a test in a new page, and fails if there is any error on it. */
@@ -129,7 +129,7 @@ describe('the playground in Chromium', { skip, timeout: 900_000 }, () => {
     words: readonly string[],
     files: Readonly<Record<string, string>>,
   ): Promise<unknown> {
-    const cwd = mkdtempSync(join(folder, 'cli-'));
+    const cwd = mkdtempSync(join(directory, 'cli-'));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
     const bin = fileURLToPath(new URL('../../../bin/ndots', import.meta.url));
     return new Promise((resolve, reject) => {

@@ -20,7 +20,7 @@ export const CONTROL_GROUPS: ControlGroupFiles = {
  * Returns the directories, v1 and v2, that may contain this process's limits for a controller: its own group and all
  * ancestors. Any of them may set the tightest limit.
  */
-export function groupFolders(
+export function groupDirectories(
   { root, own }: ControlGroupFiles,
   controller: string,
 ): readonly string[] {

@@ -23,9 +23,9 @@ interface Pipe {
 
 /** Creates a pipe that blocks its writer while it is full. */
 function pipe(t: TestContext): Pipe {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, 'pipe');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, 'pipe');
   assert.equal(spawnSync('mkfifo', [path]).status, 0);
   // Open both ends at once, so that opening does not block.
   const both = openSync(path, 'r+');
@@ -48,9 +48,9 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 describe('the output of lines', () => {
   test('lines from several threads come out whole', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const file = openSync(join(folder, 'log'), 'w');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const file = openSync(join(directory, 'log'), 'w');
     t.after(() => closeSync(file));
     const output = lineOutput(file);
     const script = `
@@ -73,7 +73,7 @@ describe('the output of lines', () => {
     write('main line');
     await Promise.all(exits);
     assert.equal(await output.flushed(5000), true);
-    const lines = readFileSync(join(folder, 'log'), 'utf8').trimEnd().split('\n');
+    const lines = readFileSync(join(directory, 'log'), 'utf8').trimEnd().split('\n');
     for (const id of [0, 1]) {
       assert.deepEqual(
         lines.filter((line) => line.startsWith(`${id} `)),
@@ -118,8 +118,8 @@ describe('the output of lines', () => {
   });
 
   test('a descriptor that cannot be written loses its lines and is not retried until there are new ones', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
-    const path = join(folder, 'log');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-lines-'));
+    const path = join(directory, 'log');
     closeSync(openSync(path, 'w'));
     const readOnly = openSync(path, 'r');
     const output = lineOutput(readOnly);
@@ -130,6 +130,6 @@ describe('the output of lines', () => {
     output.write('nowhere either');
     while (output.lost < 11) await pause(5);
     closeSync(readOnly);
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   });
 });

@@ -7,9 +7,9 @@ import { after, describe, test } from 'node:test';
 import { whyFailed } from './why-failed.ts';
 import { readFileLines, readFileText, readGivenBytes } from './read-file.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-read-'));
-after(() => rmSync(folder, { recursive: true }));
-const at = (name: string): string => join(folder, name);
+const directory = mkdtempSync(join(tmpdir(), 'ndots-read-'));
+after(() => rmSync(directory, { recursive: true }));
+const at = (name: string): string => join(directory, name);
 
 describe('reading a file', () => {
   test('a regular file and a link to one are read completely', () => {
@@ -52,7 +52,7 @@ describe('reading a file', () => {
 
   test('an endless device is refused, and so is a directory', () => {
     assert.throws(() => readFileText('/dev/zero', 100), { code: 'ENOTREG', message: /device/ });
-    assert.throws(() => readFileText(folder, 100), { code: 'EISDIR' });
+    assert.throws(() => readFileText(directory, 100), { code: 'EISDIR' });
     assert.throws(() => readFileText(at('none'), 100), { code: 'ENOENT' });
   });
 
@@ -72,7 +72,7 @@ describe('reading a file', () => {
       }
     };
     assert.equal(reason(at('none')), 'no such file or directory');
-    assert.equal(reason(folder), 'it is a directory');
+    assert.equal(reason(directory), 'it is a directory');
   });
 });
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
-import { folder, readFixture } from '../../../test/corefiles/read.ts';
+import { directory, readFixture } from '../../../test/corefiles/read.ts';
 import { printCorefile } from './print.ts';
 
-const fixtures = readdirSync(folder).filter((name) => name.endsWith('.corefile'));
+const fixtures = readdirSync(directory).filter((name) => name.endsWith('.corefile'));
 const names = (file: string): string[][] =>
   readFixture(file, ['proxy']).corefile.blocks.map(({ directives }) =>
     directives.map(({ name }) => name),

@@ -10,7 +10,7 @@ import { writeZoneKey, zoneKey } from '../../../test/kit/zone-keys.ts';
 import { readKeyPair } from './key-file.ts';
 import { dsData, keyTag } from './key-pair.ts';
 
-function folder(t: TestContext): string {
+function directory(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'ndots-keys-'));
   t.after(() => rmSync(path, { recursive: true }));
   return path;
@@ -31,7 +31,7 @@ describe('keys in files', () => {
   for (const algorithm of [8, 10, 13, 14, 15])
     test(`an algorithm ${algorithm} key pair is read by each of its names`, (t) => {
       const made = zoneKey('Example.org.', algorithm);
-      const base = writeZoneKey(folder(t), made);
+      const base = writeZoneKey(directory(t), made);
       for (const name of [base, `${base}.key`, `${base}.private`]) {
         const pair = readKeyPair(name);
         assert.deepEqual(
@@ -58,7 +58,7 @@ describe('keys in files', () => {
   });
 
   test('two files that do not belong together are refused', (t) => {
-    const path = folder(t);
+    const path = directory(t);
     for (const algorithm of [8, 13, 15]) {
       const name = `K${algorithm}`;
       const [one, other] = [zoneKey('a.', algorithm), zoneKey('a.', algorithm)];
@@ -73,7 +73,7 @@ describe('keys in files', () => {
   });
 
   test('a malformed file is refused with the line number', (t) => {
-    const path = folder(t);
+    const path = directory(t);
     const made = zoneKey('a.');
     const cases: readonly (readonly [string, string, string])[] = [
       [made.key.replace('DNSKEY 257', 'DNSKEY'), made.secret, 'K.key:3:'],
@@ -134,7 +134,7 @@ describe('keys in files', () => {
   });
 
   test('a missing file is reported by name, with what to check', (t) => {
-    const path = folder(t);
+    const path = directory(t);
     assert.equal(problem(path, 'K'), 'key-unreadable open K.key: no such file or directory');
     writeFileSync(join(path, 'K.key'), zoneKey('a.').key);
     assert.equal(problem(path, 'K'), 'key-unreadable open K.private: no such file or directory');

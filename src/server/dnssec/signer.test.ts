@@ -10,11 +10,11 @@ import { readKeyPair } from './key-file.ts';
 import type { KeyPair } from './key-pair.ts';
 import { PoolSigner, signerFor, TurnSigner, type Signer } from './signer.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-signer-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-signer-'));
+after(() => rmSync(directory, { recursive: true }));
 
 function pairOf(algorithm: number): KeyPair {
-  return readKeyPair(writeZoneKey(folder, zoneKey('example.org.', algorithm)));
+  return readKeyPair(writeZoneKey(directory, zoneKey('example.org.', algorithm)));
 }
 
 function holds({ algorithm, data }: KeyPair, bytes: Uint8Array, signature: Uint8Array): boolean {

@@ -15,7 +15,7 @@ import { Server, type ServerParts } from './control/server.ts';
 import { inlinePort } from './control/worker-ports.ts';
 import { DataPlane } from './worker/data-plane.ts';
 
-type GivenParts = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'folder';
+type GivenParts = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'directory';
 
 export interface EmbeddedParts extends Pick<ServerParts, GivenParts> {
   readonly network: Network;

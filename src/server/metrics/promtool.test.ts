@@ -22,24 +22,30 @@ test('promtool finds no fault in a complete scrape', (t) => {
 
 test("Prometheus's own parser reads and stores the OpenMetrics output", (t) => {
   if (!hasPromtool(t)) return;
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-metrics-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-metrics-'));
   try {
     // The importer requires a timestamp on each sample, which a scrape leaves to the scraper.
     const dated = makeScrape()
       .print('openmetrics')
       .replace(/^(?!#)(.+)$/gm, '$1 1763700000');
-    writeFileSync(join(folder, 'scrape'), dated);
-    const args = ['tsdb', 'create-blocks-from', 'openmetrics', join(folder, 'scrape'), folder];
+    writeFileSync(join(directory, 'scrape'), dated);
+    const args = [
+      'tsdb',
+      'create-blocks-from',
+      'openmetrics',
+      join(directory, 'scrape'),
+      directory,
+    ];
     const run = spawnSync('promtool', args, { encoding: 'utf8' });
     assert.equal(run.status, 0, run.stdout + run.stderr);
     // The store cannot be read without a directory for the write-ahead log.
-    mkdirSync(join(folder, 'wal'));
-    const dump = spawnSync('promtool', ['tsdb', 'dump', folder], { encoding: 'utf8' });
+    mkdirSync(join(directory, 'wal'));
+    const dump = spawnSync('promtool', ['tsdb', 'dump', directory], { encoding: 'utf8' });
     const samples = dated.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     assert.equal(dump.stdout.trim().split('\n').length, samples.length);
     assert.match(dump.stdout, /__name__="coredns_dns_requests_total".*type="A".* 1.5e\+06 1763/);
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 });
 

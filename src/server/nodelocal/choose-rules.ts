@@ -33,7 +33,7 @@ export function chooseRules(parts: ChooseRulesParts): readonly RuleSet[] {
         new IptablesRules({
           family,
           rules: rules.filter((rule) => rule.family === family),
-          folder: `${dirname(iptables[index]!)}/`,
+          directory: `${dirname(iptables[index]!)}/`,
           list: family === 4 ? name : `${name}6`,
         }),
     );

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 test('a Corefile that does not fit on the disk leaves the previous one intact, and is reported once', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-corefile-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const [base, corefile] = [join(folder, 'Corefile.base'), join(folder, 'Corefile')];
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-corefile-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const [base, corefile] = [join(directory, 'Corefile.base'), join(directory, 'Corefile')];
   const before = '.:53 {\n    whoami\n}\n';
   writeFileSync(base, `.:53 {\n    any\n}\n${'# a comment\n'.repeat(100)}`);
   writeFileSync(corefile, before);
@@ -18,16 +18,16 @@ test('a Corefile that does not fit on the disk leaves the previous one intact, a
     let errors = 0;
     const log = { error: console.log, info() {}, warning() {} };
     const writer = new CorefileWriter({
-      base: ${JSON.stringify(base)}, corefile: ${JSON.stringify(corefile)}, derive: null, kubeDnsFolder: ${JSON.stringify(join(folder, 'none'))},
+      base: ${JSON.stringify(base)}, corefile: ${JSON.stringify(corefile)}, derive: null, kubeDnsDirectory: ${JSON.stringify(join(directory, 'none'))},
       values: { localAddresses: [], port: 53, service: 'kube-dns', clusterDns: '192.0.2.1' }, log, onError: () => errors++,
     });
     console.log(writer.update(), writer.update(), errors);`;
   const words = ['-c', 'ulimit -f 1; exec "$@"', 'sh', process.execPath, '--input-type=module'];
-  mkdirSync(join(folder, 'none'));
+  mkdirSync(join(directory, 'none'));
   const { stdout, stderr } = spawnSync('sh', [...words, '-e', code], { encoding: 'utf8' });
   const [told = '', ...rest] = stdout.split('\n');
   assert.ok(told.startsWith(`Failed to write config file ${corefile} - `), stdout + stderr);
   assert.deepEqual(rest, ['false false 1', '']);
   assert.equal(readFileSync(corefile, 'utf8'), before);
-  assert.deepEqual(readdirSync(folder).sort(), ['Corefile', 'Corefile.base', 'none']);
+  assert.deepEqual(readdirSync(directory).sort(), ['Corefile', 'Corefile.base', 'none']);
 });

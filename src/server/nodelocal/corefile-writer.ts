@@ -21,7 +21,7 @@ export interface CorefileWriterParts {
   readonly derive: ((text: string) => string) | null;
   readonly corefile: string;
   /** Directory of the ConfigMap `kube-dns`. If empty, the default one is used if it exists. */
-  readonly kubeDnsFolder: string;
+  readonly kubeDnsDirectory: string;
   readonly values: Omit<TemplateValues, 'config'>;
   readonly log: Log;
   /** Called if a source has an error, in which case the Corefile stays unchanged. */
@@ -107,9 +107,9 @@ export class CorefileWriter {
   }
 
   #config(): typeof emptyConfig {
-    const { kubeDnsFolder } = this.#parts;
-    const folder = kubeDnsFolder === '' ? KUBE_DNS_FOLDER : kubeDnsFolder;
-    return existsSync(folder) ? readKubeDnsConfig(folder) : emptyConfig;
+    const { kubeDnsDirectory } = this.#parts;
+    const directory = kubeDnsDirectory === '' ? KUBE_DNS_FOLDER : kubeDnsDirectory;
+    return existsSync(directory) ? readKubeDnsConfig(directory) : emptyConfig;
   }
 
   #render(config: typeof emptyConfig): string {

@@ -12,9 +12,9 @@ const log = makeLog(
 );
 
 describe('where instances on a node meet', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-meeting-'));
-  after(() => rmSync(folder, { recursive: true }));
-  const path = meetingPoint(folder);
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-meeting-'));
+  after(() => rmSync(directory, { recursive: true }));
+  const path = meetingPoint(directory);
   const instance = async (cacheBytes = 3): Promise<Handover> => {
     const made = new Handover({
       path,
@@ -24,7 +24,7 @@ describe('where instances on a node meet', () => {
     });
     const before = existsSync(path);
     made.listen();
-    while (!existsSync(path) || (before && readdirSync(folder).length > 1))
+    while (!existsSync(path) || (before && readdirSync(directory).length > 1))
       await new Promise((done) => setTimeout(done, 5));
     return made;
   };
@@ -33,7 +33,7 @@ describe('where instances on a node meet', () => {
     const only = await instance();
     assert.deepEqual(await (await findPredecessor(path, log))?.cache, Buffer.alloc(3));
     only.close();
-    assert.deepEqual(readdirSync(folder), []);
+    assert.deepEqual(readdirSync(directory), []);
   });
 
   test('an instance with larger caches than the handover limit still hands over a part of them', async () => {
@@ -49,6 +49,6 @@ describe('where instances on a node meet', () => {
     assert.equal((await findPredecessor(path, log))?.cache.length, 3);
     second.close();
     second.close();
-    assert.deepEqual(readdirSync(folder), []);
+    assert.deepEqual(readdirSync(directory), []);
   });
 });

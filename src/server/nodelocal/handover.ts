@@ -38,8 +38,8 @@ export interface HandoverParts {
  * Returns the meeting point for instances in this network namespace. It is a socket in a directory that only root can
  * enter, and that all of them see. Several nodes on one machine (network namespaces) may share the directory.
  */
-export function meetingPoint(folder: string): string {
-  return join(folder, `node-cache-${statSync('/proc/self/ns/net').ino}.sock`);
+export function meetingPoint(directory: string): string {
+  return join(directory, `node-cache-${statSync('/proc/self/ns/net').ino}.sock`);
 }
 
 /** Connects to the serving instance to take over its cache. Returns null if there is none. */

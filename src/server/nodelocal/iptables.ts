@@ -16,7 +16,7 @@ export interface IptablesParts {
   /** The rules of that family. */
   readonly rules: readonly PacketRule[];
   /** The directory that contains the programs, with a trailing slash. */
-  readonly folder: string;
+  readonly directory: string;
   /** The `recent` module's list that holds the leases. */
   readonly list: string;
 }
@@ -42,8 +42,8 @@ export class IptablesRules implements RuleSet {
   /** Generation of the rules at the last check that found them correct. */
   #generation: number | null = null;
 
-  constructor({ family, rules, folder, list }: IptablesParts) {
-    this.#plain = `${folder}${family === 4 ? 'iptables' : 'ip6tables'}`;
+  constructor({ family, rules, directory, list }: IptablesParts) {
+    this.#plain = `${directory}${family === 4 ? 'iptables' : 'ip6tables'}`;
     this.#save = `${this.#plain}-save`;
     this.#restore = `${this.#plain}-restore`;
     const wanted = rules.map((rule) => wantedOf(rule, list));

@@ -22,47 +22,47 @@ const UPSTREAMS_MAX = 3;
  * Reads the directory. A missing one counts as an empty ConfigMap.
  * @throws Problem
  */
-export function readKubeDnsConfig(folder: string): KubeDnsConfig {
-  const stubs = readKey(folder, 'stubDomains');
-  const upstreams = readKey(folder, 'upstreamNameservers');
+export function readKubeDnsConfig(directory: string): KubeDnsConfig {
+  const stubs = readKey(directory, 'stubDomains');
+  const upstreams = readKey(directory, 'upstreamNameservers');
   const stubDomains = new Map<string, readonly string[]>();
-  const byName = Object.entries(stubDomainsOf(stubs ?? {}, folder));
+  const byName = Object.entries(stubDomainsOf(stubs ?? {}, directory));
   for (const [domain, servers] of byName.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(domain) || domain.includes('..'))
-      throw wrong(folder, 'stubDomains', `${JSON.stringify(domain)} is not a domain name`);
-    stubDomains.set(domain, readServers(servers, folder, `stubDomains of ${domain}`));
+      throw wrong(directory, 'stubDomains', `${JSON.stringify(domain)} is not a domain name`);
+    stubDomains.set(domain, readServers(servers, directory, `stubDomains of ${domain}`));
   }
-  const upstreamNameservers = readServers(upstreams ?? [], folder, 'upstreamNameservers');
+  const upstreamNameservers = readServers(upstreams ?? [], directory, 'upstreamNameservers');
   if (upstreamNameservers.length > UPSTREAMS_MAX)
-    throw wrong(folder, 'upstreamNameservers', `there are more than ${UPSTREAMS_MAX}`);
+    throw wrong(directory, 'upstreamNameservers', `there are more than ${UPSTREAMS_MAX}`);
   return { stubDomains, upstreamNameservers };
 }
 
-function readKey(folder: string, key: string): unknown {
-  const path = join(folder, key);
+function readKey(directory: string, key: string): unknown {
+  const path = join(directory, key);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) {
     // An unreadable directory is not the same as a missing key.
-    if (statSync(folder, { throwIfNoEntry: false }) !== undefined) readdirSync(folder);
+    if (statSync(directory, { throwIfNoEntry: false }) !== undefined) readdirSync(directory);
     return null;
   }
   const text = readFileText(path, FILE_MAX.small);
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw wrong(folder, key, `it is not JSON: ${(error as Error).message}`);
+    throw wrong(directory, key, `it is not JSON: ${(error as Error).message}`);
   }
 }
 
-function stubDomainsOf(value: unknown, folder: string): JsonObject {
+function stubDomainsOf(value: unknown, directory: string): JsonObject {
   if (isObject(value)) return value;
-  throw wrong(folder, 'stubDomains', 'it is not an object of domain names');
+  throw wrong(directory, 'stubDomains', 'it is not an object of domain names');
 }
 
-function readServers(value: unknown, folder: string, what: string): readonly string[] {
-  if (!Array.isArray(value)) throw wrong(folder, what, 'it is not a list of servers');
+function readServers(value: unknown, directory: string, what: string): readonly string[] {
+  if (!Array.isArray(value)) throw wrong(directory, what, 'it is not a list of servers');
   for (const server of value)
     if (!isServer(server)) {
-      throw wrong(folder, what, `${JSON.stringify(server)} is not a DNS server address`);
+      throw wrong(directory, what, `${JSON.stringify(server)} is not a DNS server address`);
     }
   return value as string[];
 }
@@ -77,10 +77,10 @@ function isServer(server: unknown): boolean {
   return found !== null && isIP(found.host) !== 0 && found.port !== 0;
 }
 
-function wrong(folder: string, key: string, why: string): Problem {
+function wrong(directory: string, key: string, why: string): Problem {
   return new Problem({
     code: 'kube-dns-config',
-    text: `invalid ${key} in ${folder}: ${why}`,
+    text: `invalid ${key} in ${directory}: ${why}`,
     hint: 'The Corefile is unchanged.',
     remedy: 'Correct the ConfigMap: kubectl -n kube-system edit configmap kube-dns',
   });

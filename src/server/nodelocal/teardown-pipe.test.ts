@@ -37,22 +37,22 @@ async function until(what: () => boolean, text: string): Promise<void> {
 /** Starts a reader, and a substitute for the cache that writes its lines and, on request, `release`. */
 async function pair(t: TestContext): Promise<{
   readonly reader: ChildProcess;
-  readonly folder: string;
+  readonly directory: string;
   startCache(line: string): Promise<ChildProcess>;
 }> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-teardown-'));
-  const script = readerScript().replaceAll('/run/teardown', folder);
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-teardown-'));
+  const script = readerScript().replaceAll('/run/teardown', directory);
   const reader = spawn('/bin/sh', ['-c', script], { stdio: 'ignore' });
   const caches: ChildProcess[] = [];
   t.after(() => {
     for (const each of [reader, ...caches]) each.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
-  await until(() => existsSync(join(folder, 'pipe')), 'the pipe is not made');
+  await until(() => existsSync(join(directory, 'pipe')), 'the pipe is not made');
   const startCache = async (line: string): Promise<ChildProcess> => {
     const program = `
       const { TeardownPipe } = await import(${JSON.stringify(resolve('src/server/nodelocal/teardown-shell.ts'))});
-      const pipe = new TeardownPipe(${JSON.stringify(join(folder, 'pipe'))}, () => [${JSON.stringify(line)}]);
+      const pipe = new TeardownPipe(${JSON.stringify(join(directory, 'pipe'))}, () => [${JSON.stringify(line)}]);
       const timer = setInterval(() => { pipe.ensure(); if (pipe.isRead) process.send('read'); }, 10);
       process.on('message', () => { clearInterval(timer); pipe.release(); process.exit(0); });
     `;
@@ -63,30 +63,30 @@ async function pair(t: TestContext): Promise<{
     await once(cache, 'message');
     return cache;
   };
-  return { reader, folder, startCache };
+  return { reader, directory, startCache };
 }
 
 describe('a cache whose teardown is in another container', () => {
   test('leaves nothing behind when it is killed, again and again', async (t) => {
-    const { folder, startCache } = await pair(t);
+    const { directory, startCache } = await pair(t);
     for (const nth of ['one', 'two']) {
-      const cache = await startCache(`echo "it is over" > ${folder}/${nth}`);
-      assert.equal(existsSync(join(folder, nth)), false);
+      const cache = await startCache(`echo "it is over" > ${directory}/${nth}`);
+      assert.equal(existsSync(join(directory, nth)), false);
       cache.kill('SIGKILL');
-      await until(() => existsSync(join(folder, nth)), `${nth} was not run`);
+      await until(() => existsSync(join(directory, nth)), `${nth} was not run`);
     }
   });
 
   test('has nothing removed when it ends in order, or hands over', async (t) => {
-    const { folder, startCache } = await pair(t);
-    const first = await startCache(`: > ${folder}/first`);
+    const { directory, startCache } = await pair(t);
+    const first = await startCache(`: > ${directory}/first`);
     first.send('release');
     await once(first, 'exit');
     // That the second one is run shows that the reader has finished with the first.
-    const second = await startCache(`: > ${folder}/second`);
+    const second = await startCache(`: > ${directory}/second`);
     second.kill('SIGKILL');
-    await until(() => existsSync(join(folder, 'second')), 'the second was not run');
-    assert.equal(existsSync(join(folder, 'first')), false);
+    await until(() => existsSync(join(directory, 'second')), 'the second was not run');
+    assert.equal(existsSync(join(directory, 'first')), false);
   });
 
   test('the shell does not keep its pod from ending, with or without a cache', async (t) => {
@@ -94,9 +94,9 @@ describe('a cache whose teardown is in another container', () => {
     waiting.reader.kill('SIGTERM');
     await once(waiting.reader, 'exit');
     const reading = await pair(t);
-    await reading.startCache(`: > ${reading.folder}/gone`);
+    await reading.startCache(`: > ${reading.directory}/gone`);
     reading.reader.kill('SIGTERM');
     await once(reading.reader, 'exit');
-    assert.equal(existsSync(join(reading.folder, 'gone')), false);
+    assert.equal(existsSync(join(reading.directory, 'gone')), false);
   });
 });

@@ -47,7 +47,7 @@ describe('the template of a node cache', () => {
 });
 
 describe('the ConfigMap kube-dns', () => {
-  const folder = (context: TestContext, files: Readonly<Record<string, string>>): string => {
+  const directory = (context: TestContext, files: Readonly<Record<string, string>>): string => {
     const path = mkdtempSync(join(tmpdir(), 'ndots-kube-dns-'));
     context.after(() => rmSync(path, { recursive: true }));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
@@ -56,11 +56,11 @@ describe('the ConfigMap kube-dns', () => {
 
   test('an absent directory, an empty one and other keys change nothing', (context) => {
     assert.deepEqual(readKubeDnsConfig('/nonexistent'), emptyConfig);
-    assert.deepEqual(readKubeDnsConfig(folder(context, { federations: 'x' })), emptyConfig);
+    assert.deepEqual(readKubeDnsConfig(directory(context, { federations: 'x' })), emptyConfig);
   });
 
   test('stub domains and upstream servers are JSON', (context) => {
-    const path = folder(context, {
+    const path = directory(context, {
       stubDomains: '{"b.test":["1.1.1.1"],"a.test":["[2001:db8::1]:5300","tls://9.9.9.9"]}',
       upstreamNameservers: '["8.8.8.8","8.8.4.4:53"]',
     });
@@ -81,7 +81,7 @@ describe('the ConfigMap kube-dns', () => {
       ['upstreamNameservers', '["1.1.1.1","1.1.1.2","1.1.1.3","1.1.1.4"]'],
     ] as const)
       assert.throws(
-        () => readKubeDnsConfig(folder(context, { [key]: text })),
+        () => readKubeDnsConfig(directory(context, { [key]: text })),
         { code: 'kube-dns-config' },
         text,
       );

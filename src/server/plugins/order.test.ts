@@ -15,8 +15,10 @@ function loadedFor(names: readonly string[]): readonly string[] {
     console.log(JSON.stringify(seen));`;
   const words = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', script];
   const seen = JSON.parse(execFileSync(process.execPath, words, { encoding: 'utf8' })) as string[];
-  const folders = seen.flatMap((url) => /\/src\/server\/plugins\/([^/]+)\//.exec(url)?.[1] ?? []);
-  return [...new Set(folders)].toSorted();
+  const directories = seen.flatMap(
+    (url) => /\/src\/server\/plugins\/([^/]+)\//.exec(url)?.[1] ?? [],
+  );
+  return [...new Set(directories)].toSorted();
 }
 
 test('plugins that no Corefile names are not loaded', () => {
@@ -27,12 +29,12 @@ test('plugins that no Corefile names are not loaded', () => {
 test('every plugin has one place in the chain, under its own name', async () => {
   const names = order.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
-  const folders = globSync('src/server/plugins/*/*.ts').flatMap(
+  const directories = globSync('src/server/plugins/*/*.ts').flatMap(
     (file) => /plugins\/(\w+)\/\1\.ts$/.exec(file)?.[1] ?? [],
   );
   assert.deepEqual(
     // `unserved` contains directives that are parsed but have no effect.
-    folders.filter((name) => name !== 'unserved' && !names.includes(name)),
+    directories.filter((name) => name !== 'unserved' && !names.includes(name)),
     [],
   );
   for (const { name, load } of order) assert.equal((await load()).name, name);

@@ -22,18 +22,18 @@ function run(
   t: TestContext,
   module: string,
   words: readonly string[],
-): { readonly status: number | null; readonly stdout: string; readonly folder: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-end-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'before.mjs');
+): { readonly status: number | null; readonly stdout: string; readonly directory: string } {
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-end-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, 'before.mjs');
   writeFileSync(file, module);
   const { status, stdout } = spawnSync(process.execPath, ['--import', file, program, ...words], {
     encoding: 'utf8',
     timeout: HANGS_MS,
     killSignal: 'SIGKILL',
-    env: { ...process.env, NODE_COMPILE_CACHE: join(folder, 'cache') },
+    env: { ...process.env, NODE_COMPILE_CACHE: join(directory, 'cache') },
   });
-  return { status, stdout, folder };
+  return { status, stdout, directory };
 }
 
 describe('the end of the process', { skip: process.platform !== 'linux' && 'needs Linux' }, () => {
@@ -44,8 +44,8 @@ describe('the end of the process', { skip: process.platform !== 'linux' && 'need
   });
 
   test('still writes the compile cache', (t) => {
-    const { folder } = run(t, '', ['version']);
-    const files = readdirSync(join(folder, 'cache'), { recursive: true });
+    const { directory } = run(t, '', ['version']);
+    const files = readdirSync(join(directory, 'cache'), { recursive: true });
     assert.ok(files.length > 10, String(files.length));
   });
 

@@ -14,13 +14,13 @@ const skip = process.platform === 'linux' ? false : 'needs Linux';
  * Loads it like a program in this directory.
  * @returns its version, and the number of package files that were loaded
  */
-function loadIn(folder: string): string {
+function loadIn(directory: string): string {
   for (const file of ['server/runtime/koffi.ts', 'server/base/error-code.ts']) {
-    mkdirSync(dirname(join(folder, 'src', file)), { recursive: true });
-    cpSync(join(here, 'src', file), join(folder, 'src', file));
+    mkdirSync(dirname(join(directory, 'src', file)), { recursive: true });
+    cpSync(join(here, 'src', file), join(directory, 'src', file));
   }
   const script = `
-    const { loadKoffi } = await import(${JSON.stringify(pathToFileURL(join(folder, 'src/server/runtime/koffi.ts')))});
+    const { loadKoffi } = await import(${JSON.stringify(pathToFileURL(join(directory, 'src/server/runtime/koffi.ts')))});
     const koffi = loadKoffi();
     const { createRequire } = process.getBuiltinModule('node:module');
     const files = Object.keys(createRequire(import.meta.url).cache).length;
@@ -32,11 +32,11 @@ function loadIn(folder: string): string {
 }
 
 describe("the foreign function interface loads without the package's JavaScript", { skip }, () => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'ndots-koffi-test-')));
-  after(() => rmSync(folder, { recursive: true }));
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'ndots-koffi-test-')));
+  after(() => rmSync(directory, { recursive: true }));
   const whole = (name: string): string => realpathSync(join(here, 'node_modules', name));
   const put = (name: string, ...path: readonly string[]): void => {
-    const target = join(folder, ...path, name);
+    const target = join(directory, ...path, name);
     mkdirSync(dirname(target), { recursive: true });
     cpSync(whole(name), target, { recursive: true });
   };
@@ -44,27 +44,27 @@ describe("the foreign function interface loads without the package's JavaScript"
   test('if both parts are in the same directory', () => {
     put('koffi', 'flat/node_modules');
     put(native, 'flat/node_modules');
-    assert.equal(loadIn(join(folder, 'flat/program')), 'function 0');
+    assert.equal(loadIn(join(directory, 'flat/program')), 'function 0');
   });
 
   test('where the native part of the package is found', () => {
     put('koffi', 'nested/node_modules');
     put(native, 'nested/node_modules/koffi/node_modules');
-    assert.equal(loadIn(join(folder, 'nested')), 'function 0');
+    assert.equal(loadIn(join(directory, 'nested')), 'function 0');
   });
 
   test('if packages are links into a store', () => {
     put('koffi', 'store/koffi@3/node_modules');
     put(native, 'store/koffi@3/node_modules');
-    mkdirSync(join(folder, 'linked/node_modules'), { recursive: true });
+    mkdirSync(join(directory, 'linked/node_modules'), { recursive: true });
     symlinkSync(
-      join(folder, 'store/koffi@3/node_modules/koffi'),
-      join(folder, 'linked/node_modules/koffi'),
+      join(directory, 'store/koffi@3/node_modules/koffi'),
+      join(directory, 'linked/node_modules/koffi'),
     );
-    assert.equal(loadIn(join(folder, 'linked')), 'function 0');
+    assert.equal(loadIn(join(directory, 'linked')), 'function 0');
   });
 
   test('if there is none', () => {
-    assert.equal(loadIn(join(folder, 'bare')), 'none 0');
+    assert.equal(loadIn(join(directory, 'bare')), 'none 0');
   });
 });

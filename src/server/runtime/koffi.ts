@@ -32,11 +32,11 @@ export function loadKoffi(): typeof Koffi | null {
  * Finds the file of the native part. Packages are in the nearest `node_modules`, as usual. npm and pnpm put the native
  * part inside the package or next to it, after resolving links. Returns null if it is not found.
  */
-function nativePart(folder: string): string | null {
-  const home = join(folder, 'node_modules/koffi');
+function nativePart(directory: string): string | null {
+  const home = join(directory, 'node_modules/koffi');
   if (!existsSync(home)) {
-    const above = dirname(folder);
-    return above === folder ? null : nativePart(above);
+    const above = dirname(directory);
+    return above === directory ? null : nativePart(above);
   }
   const { platform, arch } = process;
   const file = `@koromix/koffi-${platform}-${arch}/${hasMusl() ? 'musl' : platform}_${arch}/koffi.node`;

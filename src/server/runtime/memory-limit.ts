@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import {
   CONTROL_GROUPS,
-  groupFolders,
+  groupDirectories,
   groupLines,
   type ControlGroupFiles,
 } from '../base/control-groups.ts';
@@ -19,9 +19,9 @@ const FILES = ['memory.high', 'memory.max', 'memory.limit_in_bytes'];
  */
 export function memoryLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let limit = Infinity;
-  for (const folder of groupFolders(files, 'memory'))
+  for (const directory of groupDirectories(files, 'memory'))
     for (const file of FILES) {
-      const [text = ''] = groupLines(join(folder, file));
+      const [text = ''] = groupLines(join(directory, file));
       const bytes = /^\d+$/.test(text) ? Number(text) : 0;
       if (bytes > 0 && bytes < NO_LIMIT) limit = Math.min(limit, bytes);
     }

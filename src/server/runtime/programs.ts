@@ -169,9 +169,9 @@ export function wholePath(path: string): string {
 
 /** Returns the path of a program in one of these directories, or null if it is not installed. */
 export function findProgram(name: string, path: string): string | null {
-  for (const folder of path.split(delimiter)) {
-    if (folder === '') continue;
-    const file = join(folder, name);
+  for (const directory of path.split(delimiter)) {
+    if (directory === '') continue;
+    const file = join(directory, name);
     try {
       accessSync(file, constants.X_OK);
       return file;

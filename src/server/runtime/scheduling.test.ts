@@ -4,10 +4,10 @@ import { getPriority } from 'node:os';
 import { after, describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { batchedUdp } from './packet-loop.ts';
-import { allowedProcessors, keepOff, runOn, takeLongTurns, type Processors } from './scheduling.ts';
+import { allowedCpus, keepOff, runOn, takeLongTurns, type Processors } from './scheduling.ts';
 
 const found = batchedUdp();
-const all = found.available ? allowedProcessors() : null;
+const all = found.available ? allowedCpus() : null;
 
 /** Lists CPU numbers. */
 function numbers(processors: Processors): number[] {
@@ -58,7 +58,7 @@ describe('CPU affinity', { skip }, () => {
     for (const [name, list] of before)
       assert.deepEqual(list, name === 'answers' ? processors : processors.slice(1), name);
     runOn(all!);
-    assert.deepEqual(allowedProcessors(), all);
+    assert.deepEqual(allowedCpus(), all);
   });
 
   test('with no more CPUs than reserved, all threads may run anywhere', () => {

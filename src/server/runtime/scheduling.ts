@@ -28,7 +28,7 @@ const SHORT_SLICE = 100_000;
 export type Processors = Uint8Array;
 
 /** Returns the CPUs that the calling thread may run on, or null if unknown. */
-export function allowedProcessors(): Processors | null {
+export function allowedCpus(): Processors | null {
   return withMemory(MASK_SIZE, (mask) => {
     const length = libc().syscall(CALLS.get, 0, MASK_SIZE, mask.address);
     return length > 0 ? mask.bytes.slice(0, MASK_SIZE) : null;

@@ -294,9 +294,9 @@ describe('printed zones', () => {
 
 /** Returns the zone as BIND writes it after reading `text`, or null if BIND's tools are missing. */
 function checkZone(t: TestContext, text: string): string | null {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-zone-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-zone-'));
   try {
-    const file = join(folder, 'db');
+    const file = join(directory, 'db');
     writeFileSync(file, `${text}\n`);
     return execFileSync(
       'named-checkzone',
@@ -310,7 +310,7 @@ function checkZone(t: TestContext, text: string): string | null {
     t.skip('named-checkzone is not installed');
     return null;
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
   }
 }
 

@@ -8,17 +8,17 @@ import { FLAG } from '../wire/iana.ts';
 import { makeWorld } from '../../../test/kit/world.ts';
 
 test('for a name with thousands of addresses, each client gets different ones, as many as it can receive', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-zone-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-zone-'));
+  t.after(() => rmSync(directory, { recursive: true }));
   const many = Array.from({ length: 3000 }, (_, i) => `many A 10.0.${i >> 8}.${i & 255}`);
   const more = Array.from({ length: 1500 }, (_, i) => `10.0.${i >> 8}.${i & 255} more.hosts.test`);
   writeFileSync(
-    join(folder, 'db'),
+    join(directory, 'db'),
     ['$ORIGIN shop.test.', '@ SOA ns mail 1 2 3 4 5', ...many, ''].join('\n'),
   );
   const world = await makeWorld(
     `shop.test {\n loadbalance\n file db\n}\nhosts.test {\n loadbalance\n hosts {\n ${more.join('\n ')}\n }\n}`,
-    { folder },
+    { directory },
   );
   for (const [name, all] of [
     ['many.shop.test', 3000],

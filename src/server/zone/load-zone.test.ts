@@ -16,10 +16,10 @@ const text = (more = ''): string =>
   `$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns\n${Array.from({ length: names }, (_, i) => `host-${i} A 10.0.${i >> 8}.${i & 255}\n`).join('')}${more}`;
 
 function file(t: TestContext, content: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-load-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, 'db'), content);
-  return join(folder, 'db');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-load-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'db'), content);
+  return join(directory, 'db');
 }
 
 describe('a large zone file', () => {

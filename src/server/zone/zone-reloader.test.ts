@@ -10,14 +10,14 @@ import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { ZonePublisher } from './zone-publisher.ts';
 import { ZoneReloader, type ZoneSource } from './zone-reloader.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-zone-reloader-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-zone-reloader-'));
+after(() => rmSync(directory, { recursive: true }));
 
 const head = '$TTL 60\n@ SOA ns h 1 100 10 1000 5\n@ NS ns\n';
 
 /** A zone file that is or is not large enough to need its own thread. */
 function source(zone: string, text: string): ZoneSource {
-  const path = join(folder, zone);
+  const path = join(directory, zone);
   writeFileSync(path, head + text);
   return { zone, path, byTime: false };
 }

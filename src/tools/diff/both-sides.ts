@@ -11,7 +11,7 @@ import { witnesses, type NamedType, type Witnesses } from './witnesses.ts';
 
 export interface NamedCorefileText {
   readonly file: string;
-  readonly folder: string;
+  readonly directory: string;
   readonly text: string;
 }
 
@@ -44,9 +44,9 @@ export async function withBoth<T>(
 ): Promise<T | Problems> {
   const trees: Corefile[] = [];
   const sides = [before, after].map(
-    ({ file, folder, text }) =>
+    ({ file, directory, text }) =>
       new Side({
-        folder,
+        directory,
         manifests,
         env,
         plugins,

@@ -23,7 +23,7 @@ import { scriptedReply } from './script.ts';
 
 export interface SideParts {
   /** The base directory for relative paths. */
-  readonly folder: string;
+  readonly directory: string;
   /** The directory with Kubernetes objects. */
   readonly manifests: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -51,7 +51,7 @@ export class Side implements ServedConfiguration {
       random: seededRandom(1),
       log: makeLog(() => {}),
       env: parts.env,
-      folder: parts.folder,
+      directory: parts.directory,
       load: (syntaxes) => {
         const output = parts.load(syntaxes);
         this.#prepared = prepare(output.corefile, parts.manifests);

@@ -85,7 +85,7 @@ async function make(name: string, env: Environment): Promise<RealClient> {
   if (recipe === undefined) return { words: null, missing: `there is no program for ${name}` };
   const source = fileURLToPath(new URL(recipe.source, SOURCES));
   if (!existsSync(source)) return { words: null, missing: `its source is missing: ${source}` };
-  const directory = cacheFolder(env);
+  const directory = cacheDirectory(env);
   const program = join(directory, `${name}-${digest(source)}`);
   if (existsSync(program)) return { words: [program], missing: null };
   if (findProgram(recipe.needs, env['PATH'] ?? '') === null)
@@ -126,7 +126,7 @@ async function compile(
 }
 
 /** The user's cache directory (XDG Base Directory Specification). */
-function cacheFolder({ XDG_CACHE_HOME: cache, HOME: home }: Environment): string {
+function cacheDirectory({ XDG_CACHE_HOME: cache, HOME: home }: Environment): string {
   const base = cache || (home ? join(home, '.cache') : tmpdir());
   return join(base, 'ndots', 'lab-clients');
 }

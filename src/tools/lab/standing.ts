@@ -62,7 +62,7 @@ export function writeStanding(
  * Creates the directory for a user's record if necessary. Any user can create directories there, so one that belongs to
  * another user is refused.
  */
-export function ownFolder(directory: string): void {
+export function ownDirectory(directory: string): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const stats = lstatSync(directory);
   if (stats.isDirectory() && stats.uid === process.getuid?.()) return;

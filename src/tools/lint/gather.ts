@@ -58,7 +58,7 @@ export function gather(paths: readonly string[]): GatheredFiles {
     files.push({ file, text: read.text, named });
   };
   for (const path of paths) {
-    if (!isFolder(path)) take(path, true);
+    if (!isDirectory(path)) take(path, true);
     else for (const file of filesIn(path, 0, new Set(), passed)) take(file, false);
   }
   const given = new Set(files.map(({ file }) => resolve(file)));
@@ -77,11 +77,11 @@ function resolvConfsOf({ file, text }: GivenFile): readonly string[] {
   const named = [...text.matchAll(/^[ \t]*forward[ \t]+\S+[ \t]+([^\n{#]+)/gm)]
     .flatMap(([, words = '']) => words.trim().split(/\s+/))
     .filter((word) => /^(?:[^:]*\/)?resolv\.conf$/.test(word) && word !== '/etc/resolv.conf');
-  const folder = dirname(file);
-  return [...new Set(named)].map((word) => (isAbsolute(word) ? word : join(folder, word)));
+  const directory = dirname(file);
+  return [...new Set(named)].map((word) => (isAbsolute(word) ? word : join(directory, word)));
 }
 
-function isFolder(path: string): boolean {
+function isDirectory(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch (error) {
@@ -90,7 +90,7 @@ function isFolder(path: string): boolean {
 }
 
 function filesIn(
-  folder: string,
+  directory: string,
   depth: number,
   above: ReadonlySet<string>,
   passed: { file: string; why: string }[],
@@ -99,19 +99,19 @@ function filesIn(
   let real: string;
   let names: string[];
   try {
-    real = realpathSync(folder);
+    real = realpathSync(directory);
     if (above.has(real)) return [];
-    names = readdirSync(folder).toSorted();
+    names = readdirSync(directory).toSorted();
   } catch (error) {
     const why = whyFailed(error);
-    if (depth === 0) throw unreadable(folder, why, error);
-    passed.push({ file: folder, why });
+    if (depth === 0) throw unreadable(directory, why, error);
+    passed.push({ file: directory, why });
     return [];
   }
   const within = new Set(above).add(real);
   return names.flatMap((name) => {
     if (name.startsWith('.') || name === 'node_modules') return [];
-    const path = join(folder, name);
+    const path = join(directory, name);
     let stats;
     try {
       stats = statSync(path);

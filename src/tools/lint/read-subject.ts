@@ -298,10 +298,12 @@ class SubjectReader {
   #glob(pattern: string, isFile: boolean): readonly string[] {
     const files = isFile ? globSync(pattern).toSorted() : [];
     if (files.length > 0) return files;
-    const folder = dirname(pattern);
+    const directory = dirname(pattern);
     return this.#fragments
       .filter(({ name, object }) => object !== null && fits(name, basename(pattern)))
-      .map(({ name }) => (isAbsolute(folder) || folder !== '.' ? `${folder}/${name}` : name));
+      .map(({ name }) =>
+        isAbsolute(directory) || directory !== '.' ? `${directory}/${name}` : name,
+      );
   }
 }
 

@@ -6,7 +6,7 @@ import { FILE_MAX, readFileText } from '../../server/base/read-file.ts';
 import {
   contextConnection,
   inClusterConnection,
-  serviceAccountFolder,
+  serviceAccountDirectory,
   type ApiConnection,
 } from '../../server/kube/api/connection.ts';
 import { readKubeconfig } from '../../server/kube/api/kubeconfig.ts';
@@ -71,7 +71,7 @@ function kubeconfigFiles({ kubeconfig, env }: ClusterChoice): readonly string[] 
 
 function ownNamespace(): string {
   try {
-    return readFileText(join(serviceAccountFolder, 'namespace'), FILE_MAX.small).trim();
+    return readFileText(join(serviceAccountDirectory, 'namespace'), FILE_MAX.small).trim();
   } catch {
     return 'default';
   }

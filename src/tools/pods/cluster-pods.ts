@@ -53,7 +53,7 @@ export function clusterPods(
     `${group === '' ? '/api' : `/apis/${group}`}/${version}/namespaces/${namespace}/${plural}`;
   return {
     name: access.name,
-    isFolder: false,
+    isDirectory: false,
     namespace: access.namespace,
     namespaces: null,
     close: () => client.close(),

@@ -19,7 +19,7 @@ export async function manifestPods(
     namespace === null || manifest.namespace === namespace;
   return {
     name: path,
-    isFolder: true,
+    isDirectory: true,
     namespace: null,
     // A namespace that contains an object exists, whether or not the manifests include the Namespace itself.
     namespaces: new Set([

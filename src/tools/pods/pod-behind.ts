@@ -106,7 +106,7 @@ async function notFound(
     code: 'not-found',
     text: `no ${of.kind} "${name}"${where} in ${source.name}`,
     hint: namespace === null ? undefined : 'If it is in another namespace: --namespace NAME',
-    remedy: source.isFolder
+    remedy: source.isDirectory
       ? thereText(of, await source.names(of, null))
       : `kubectl get ${of.plural} -A lists them all.`,
   });

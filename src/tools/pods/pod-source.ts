@@ -7,7 +7,7 @@ export interface PodSource {
   /** A human-readable description: `context prod`, or the directory. */
   readonly name: string;
   /** True for a directory of manifests, which kubectl cannot access. */
-  readonly isFolder: boolean;
+  readonly isDirectory: boolean;
   /** The default namespace; null: any. */
   readonly namespace: string | null;
   /** All existing namespaces, or null if they are not known here. */

@@ -19,7 +19,7 @@ export function namesIn({ text }: RandomBlock): readonly string[] {
 
 /** The parts that all blocks of a Corefile share. */
 export interface Surroundings {
-  readonly folder: string;
+  readonly directory: string;
   readonly upstreams: readonly string[];
   /** The `IP:PORT` of a server that transfers the common zones, or null if there is none. */
   readonly primary: string | null;
@@ -128,9 +128,9 @@ const sources: Readonly<Record<string, Part>> = {
       ...more,
     ]);
   },
-  file: (draw, { folder, zone, port }) => {
+  file: (draw, { directory, zone, port }) => {
     const origin = zone === '.' ? draw.one(zones) : zone;
-    const file = join(folder, `db.${port}.${draw.between(1, 1e6)}`);
+    const file = join(directory, `db.${port}.${draw.between(1, 1e6)}`);
     writeFileSync(file, plainZone(draw, origin));
     return braces(`file ${file} ${origin}`, [...maybe(draw, ['reload 0']), ...fallthrough(draw)]);
   },
@@ -334,8 +334,8 @@ const modifiers: Readonly<Record<string, Part>> = {
       const how = draw.one(['', '', 'stop ', 'continue ']);
       return `rewrite ${how}${rewriteRule(draw)}`;
     }).join('\n  '),
-  autopath: (draw, { folder, port, zone }) => {
-    const file = join(folder, `resolv.${port}.${draw.between(1, 1e6)}`);
+  autopath: (draw, { directory, port, zone }) => {
+    const file = join(directory, `resolv.${port}.${draw.between(1, 1e6)}`);
     const search = draw.some(zones, 3).map((one) => one.replace(/\.$/, ''));
     writeFileSync(file, `nameserver 192.0.2.1\nsearch ${search.join(' ')}\noptions ndots:5\n`);
     return `autopath${zone === '.' && draw.rarely(2) ? ` ${search[0]}` : ''} ${file}`;
@@ -346,8 +346,8 @@ const modifiers: Readonly<Record<string, Part>> = {
     braces(`transfer${draw.rarely(2) ? ` ${zone === '.' ? draw.one(zones) : zone}` : ''}`, [
       `to ${draw.one(['*', '*', '* 127.0.0.1', '127.0.0.1', '127.0.0.7:5399'])}`,
     ]),
-  geoip: (draw, { folder }) => {
-    const file = join(folder, 'places.mmdb');
+  geoip: (draw, { directory }) => {
+    const file = join(directory, 'places.mmdb');
     writeFileSync(file, makeMmdb('GeoLite2-City', geography));
     return braces(`geoip ${file}`, maybe(draw, ['edns-subnet']));
   },
@@ -407,7 +407,7 @@ function randomBlock(random: Random, port: number, about: Surroundings): RandomB
   }
   const texts = bodies.map((lines, index) => {
     const { before, within: inside } = draw.rarely(5)
-      ? imported(draw, lines, `${port}x${index}`, about.folder)
+      ? imported(draw, lines, `${port}x${index}`, about.directory)
       : { before: '', within: lines };
     return `${before}${key} {\n${['bind 127.0.0.1', ...inside].map((line) => `  ${line}\n`).join('')}}\n`;
   });
@@ -440,14 +440,14 @@ function imported(
   draw: Draw,
   lines: readonly string[],
   name: string,
-  folder: string,
+  directory: string,
 ): { readonly before: string; readonly within: readonly string[] } {
   const moved = draw.some(lines, 3);
   const text = moved.map((line) => `  ${line}\n`).join('');
   const left = lines.filter((line) => !moved.includes(line));
   if (draw.rarely(2))
     return { before: `(s${name}) {\n${text}}\n`, within: [...left, `import s${name}`] };
-  const file = join(folder, `part${name}.conf`);
+  const file = join(directory, `part${name}.conf`);
   writeFileSync(file, text);
   const path = draw.rarely(2) ? file : file.replace('part', 'par*');
   // The content is printed along with differences.

@@ -15,7 +15,7 @@ export interface ChangedCorefile {
 export interface Scene {
   readonly port: number;
   readonly http: number;
-  readonly folder: string;
+  readonly directory: string;
 }
 
 /** Values that might be accepted for any kind of argument. */
@@ -222,15 +222,15 @@ export function changedCorefile(random: Random, scene: Scene): ChangedCorefile {
 export function corefileOf(
   key: string | undefined,
   lines: readonly Line[],
-  { folder, port, http }: Scene,
+  { directory, port, http }: Scene,
 ): string {
   const bound = lines.some(([word]) => word === 'bind') ? lines : [['bind', '127.0.0.1'], ...lines];
   const inside = bound.map((line) => `  ${line.join(' ')}\n`).join('');
   return `${key ?? 'example.org:PORT'} {\n${inside}}\n`
     .replaceAll('PORT', String(port))
     .replaceAll('HTTP', String(http))
-    .replaceAll('@/', `${folder}/`)
-    .replaceAll(/ @$/gm, ` ${folder}`);
+    .replaceAll('@/', `${directory}/`)
+    .replaceAll(/ @$/gm, ` ${directory}`);
 }
 
 export function linesOf({ example }: Property): Line[] {

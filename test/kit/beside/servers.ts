@@ -49,8 +49,14 @@ export interface Both {
 export async function eachBatch<T>(
   program: string,
   { seed, seconds }: { readonly seed: number; readonly seconds: number },
-  draw: (random: Random, folder: string) => { readonly text: string; readonly drawn: T },
-  compare: (batch: number, both: Both, drawn: T, folder: string, random: Random) => Promise<void>,
+  draw: (random: Random, directory: string) => { readonly text: string; readonly drawn: T },
+  compare: (
+    batch: number,
+    both: Both,
+    drawn: T,
+    directory: string,
+    random: Random,
+  ) => Promise<void>,
 ): Promise<void> {
   for (let batch = seed, end = Date.now() + seconds * 1000; Date.now() < end; batch++) {
     const directory = mkdtempSync(join(tmpdir(), 'ndots-beside-'));

@@ -45,7 +45,7 @@ export class Cluster implements AsyncDisposable {
   /** `https://127.0.0.1:PORT`. */
   readonly url: string;
   readonly #programs: ClusterPrograms;
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #ports: { readonly api: number; readonly etcd: number; readonly peers: number };
   #authority = Authority.make('ndots test CA');
   #etcd: Child | null = null;
@@ -56,7 +56,7 @@ export class Cluster implements AsyncDisposable {
     [api, etcd, peers]: readonly [number, number, number],
   ) {
     this.#programs = programs;
-    this.#folder = mkdtempSync(join(tmpdir(), 'ndots-cluster-'));
+    this.#directory = mkdtempSync(join(tmpdir(), 'ndots-cluster-'));
     this.#ports = { api, etcd, peers };
     this.url = `https://127.0.0.1:${api}`;
     this.#writeIdentity();
@@ -77,7 +77,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   #file(name: string): string {
-    return join(this.#folder, name);
+    return join(this.#directory, name);
   }
 
   /** The CA that issued the API server's certificate, as a PEM file. */
@@ -289,7 +289,7 @@ export class Cluster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.killApiServer();
     await this.#killEtcd();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 }
 

@@ -88,11 +88,11 @@ process.on('exit', () => {
 /** A single CoreDNS that serves many Corefiles, each on its own ports. */
 export class RealServer {
   readonly #child: Child;
-  readonly #folder: string;
+  readonly #directory: string;
 
   private constructor(child: Child, directory: string) {
     this.#child = child;
-    this.#folder = directory;
+    this.#directory = directory;
   }
 
   /** @returns null if it refuses one of the Corefiles or is not serving within a minute */
@@ -115,7 +115,7 @@ export class RealServer {
 
   async stop(): Promise<void> {
     await this.#child.stop();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 }
 

@@ -1,6 +1,6 @@
 /** Metrics of the process and its runtime. */
 import { performance } from 'node:perf_hooks';
-import { processorCount } from '../../../server/base/processor-count.ts';
+import { cpuCount } from '../../../server/base/cpu-count.ts';
 import { observeGc, type GcPauses } from '../../../server/metrics/gc-pauses.ts';
 import { processSamples as procSamples, threadCount } from '../../../server/metrics/process.ts';
 import { runtimeSamples, type Runtime } from '../../../server/metrics/runtime.ts';
@@ -23,7 +23,7 @@ export function processSamples(
       allocated: () => heap().total_allocated_bytes ?? 0,
       gc: () => (gc ??= observeGc())(),
       systemThreads: threadCount,
-      processors: processorCount(),
+      processors: cpuCount(),
       running: () => process.getActiveResourcesInfo().length,
       threads: () => {
         const { active, idle } = performance.eventLoopUtilization();

@@ -13,11 +13,11 @@ import { parseName } from '../../../server/wire/name.ts';
 import { makeQuery } from '../../../server/transport/query.ts';
 import { cache } from './cache.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-cache-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
-const token = join(folder, 'token');
+const directory = mkdtempSync(join(tmpdir(), 'ndots-cache-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+const token = join(directory, 'token');
 writeFileSync(token, 'a-secret-of-some-length');
-const wrongToken = join(folder, 'wrong');
+const wrongToken = join(directory, 'wrong');
 writeFileSync(wrongToken, 'no-secret-of-this-server');
 
 const run = (...words: readonly string[]): Promise<Ran> => runCommand(cache, words);
@@ -101,7 +101,7 @@ describe('ndots cache', () => {
     await new Promise<void>((resolve) => {
       api.listen(0, '127.0.0.1', resolve);
     });
-    kubeconfig = join(folder, 'kubeconfig');
+    kubeconfig = join(directory, 'kubeconfig');
     writeFileSync(
       kubeconfig,
       `apiVersion: v1

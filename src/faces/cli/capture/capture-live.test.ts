@@ -18,8 +18,8 @@ import {
 import { CONTROL, FrameReader, writeControl } from '../../../server/wire/frame-stream.ts';
 import { captureDnstap, type LiveCapture } from './capture-live.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'capture-live-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'capture-live-'));
+after(() => rmSync(directory, { recursive: true }));
 
 const peer = { family: 4, peer: Uint8Array.of(192, 0, 2, 7), peerAt: 0, peerPort: 40_000 } as const;
 const writer = new DnstapWriter(dnstapPrefix('ns1', 'v1'), 0);
@@ -90,7 +90,7 @@ const remarks = ({ reading }: Listening): string =>
   reading.remarks.list.map(({ text }) => text).join('; ');
 
 const [port] = await freePorts(1);
-for (const at of [`unix:${join(folder, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
+for (const at of [`unix:${join(directory, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
   describe(`dnstap at ${at.slice(0, 5)}…`, () => {
     test('a query and its reply, in separate messages, are one exchange', async () => {
       const there = await listening(at);

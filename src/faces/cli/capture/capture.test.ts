@@ -24,9 +24,9 @@ import { LINK } from '../../../tools/capture/read/packets/frame.ts';
 import { capture } from './capture.ts';
 import type { Io } from '../command.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'capture-'));
-after(() => rmSync(folder, { recursive: true }));
-const at = (name: string): string => join(folder, name);
+const directory = mkdtempSync(join(tmpdir(), 'capture-'));
+after(() => rmSync(directory, { recursive: true }));
+const at = (name: string): string => join(directory, name);
 const run = (...words: string[]): Promise<Ran> => runCommand(capture, words);
 
 const start = Date.UTC(2026, 10, 22, 3, 7, 20);
@@ -759,7 +759,7 @@ describe('ndots capture', () => {
         new RegExp(`^[^\\n]*:\\n  \\S+ .* ${name}\\.example`),
       );
     }
-    const other = mkdtempSync(join(folder, 'other-'));
+    const other = mkdtempSync(join(directory, 'other-'));
     copyFileSync(paths[0]!, join(other, 'client.pcap'));
     // Files with the same name keep their directories.
     assert.ok((await run('join', paths[0]!, join(other, 'client.pcap'))).out.includes(paths[0]!));

@@ -10,12 +10,12 @@ import { serveAnswers, type LocalAnswers } from '../../../../test/kit/local-answ
 import { runCommand, type Ran } from '../../../../test/kit/trace-command.ts';
 import { check } from './check.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-check-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-check-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Runs the checks in a file. */
 function run(yaml: string, ...words: readonly string[]): Promise<Ran> {
-  const path = join(folder, 'check.yaml');
+  const path = join(directory, 'check.yaml');
   writeFileSync(path, yaml);
   return runCommand(check, ['run', '-f', path, ...words]);
 }
@@ -244,9 +244,9 @@ describe('a file of checks', () => {
   test('suggests init for a missing file, but not for a directory', async () => {
     const missing = await runCommand(check, ['run', '-f', '/nowhere']);
     assert.match(missing.err, /check init > \/nowhere writes a sample/);
-    const isFolder = await runCommand(check, ['run', '-f', folder]);
-    assert.match(isFolder.err, /cannot be read: it is a directory/);
-    assert.doesNotMatch(isFolder.err, /init/);
+    const isDirectory = await runCommand(check, ['run', '-f', directory]);
+    assert.match(isDirectory.err, /cannot be read: it is a directory/);
+    assert.doesNotMatch(isDirectory.err, /init/);
   });
 
   test('list shows each check with its settings', async () => {
@@ -288,7 +288,7 @@ describe('Ctrl-C during the checks', () => {
     const silent = createSocket('udp4');
     silent.bind(0, '127.0.0.1');
     await once(silent, 'listening');
-    const path = join(folder, 'cut.yaml');
+    const path = join(directory, 'cut.yaml');
     writeFileSync(path, yaml.replace('127.0.0.1:1', `127.0.0.1:${silent.address().port}`));
     const stop = new AbortController();
     setTimeout(() => stop.abort(), 300);

@@ -6,12 +6,12 @@ import { join, resolve } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
 
 /** A directory that contains ndots under all of its names. */
-const folder = mkdtempSync(join(tmpdir(), 'ndots-completion-'));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-completion-'));
 for (const name of ['ndots', 'kubectl-ndots', 'kubectl_complete-ndots'])
-  symlinkSync(resolve('bin/ndots'), join(folder, name));
-after(() => rmSync(folder, { recursive: true }));
+  symlinkSync(resolve('bin/ndots'), join(directory, name));
+after(() => rmSync(directory, { recursive: true }));
 
-const env = { ...process.env, PATH: `${folder}:${process.env['PATH'] ?? ''}` };
+const env = { ...process.env, PATH: `${directory}:${process.env['PATH'] ?? ''}` };
 
 function run(
   program: string,
@@ -90,7 +90,7 @@ describe('zsh', () => {
         '-fc',
         `zmodload zsh/zpty
 zpty z zsh -fi
-zpty -w z "PS1=; autoload -Uz compinit; compinit -u -d ${folder}/zcompdump; source <(ndots completion zsh); setopt no_beep; echo re''ady"
+zpty -w z "PS1=; autoload -Uz compinit; compinit -u -d ${directory}/zcompdump; source <(ndots completion zsh); setopt no_beep; echo re''ady"
 zpty -r -m z line '*ready*'
 zpty -w -n z '${line}'$'\\t'
 repeat 100; do sleep 0.1; zpty -r -t z part && all+=$part; [[ $all == *'${words[0] ?? ''}'* ]] && break; done

@@ -39,9 +39,9 @@ async function served(privacy: PrivacyLevel): Promise<ConsoleServer> {
 test('the page with its styles is at most 60 KiB compressed, and loads no engine', () => {
   const { first } = it.built;
   assert.ok(!first.some((name) => /engine|tool/.test(name)), first.join());
-  assert.ok(readdirSync(it.folder).includes('engine-worker.js'));
+  assert.ok(readdirSync(it.directory).includes('engine-worker.js'));
   const bytes = first
-    .map((name) => gzipSync(readFileSync(join(it.folder, name))).length)
+    .map((name) => gzipSync(readFileSync(join(it.directory, name))).length)
     .reduce((sum, each) => sum + each, 0);
   assert.ok(bytes <= PAGE_MOST, `${bytes} bytes`);
 });
@@ -73,7 +73,7 @@ describe('the server of the console', () => {
   });
 
   test('answers without a file of the page that an upgrade has removed', async (t) => {
-    const [icon, away] = [join(it.folder, 'icon.svg'), join(it.folder, 'icon.away')];
+    const [icon, away] = [join(it.directory, 'icon.svg'), join(it.directory, 'icon.away')];
     renameSync(icon, away);
     t.after(() => renameSync(away, icon));
     const answer = await get('/icon.svg', withToken());

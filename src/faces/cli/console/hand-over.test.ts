@@ -16,8 +16,8 @@ const capture = resolve('examples/captures/tcp-blocked.pcapng');
 const owner: AddressOwner = {
   ...{ kind: 'pod', namespace: 'shop', name: 'cart-1', workload: 'deploy/cart', node: 'node1' },
 };
-const folder = mkdtempSync(join(tmpdir(), 'ndots-hand-over-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-hand-over-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 const source = fileSource(capture);
 
@@ -32,7 +32,7 @@ describe('what the console hands over', () => {
       new AbortController().signal,
       async (bytes) => void pieces.push(bytes),
     );
-    const file = join(folder, 'selected.pcapng');
+    const file = join(directory, 'selected.pcapng');
     writeFileSync(file, Buffer.concat(pieces));
     return file;
   }
@@ -66,7 +66,7 @@ describe('what the console hands over', () => {
     assert.equal(offered.command, "ndots capture -i any -o flow --not 'name=*.local'");
     const hidden = await new HandOver(source, model, 'no-clients').view([]);
     assert.match(hidden.noPackets, /--privacy no-clients hides/);
-    const log = join(folder, 'query.log');
+    const log = join(directory, 'query.log');
     writeFileSync(
       log,
       '[INFO] 10.244.1.4:1 - 1 "A IN a.example. udp 30 false 512" NOERROR 0 0.1s\n',

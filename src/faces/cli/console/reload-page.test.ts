@@ -20,8 +20,8 @@ import { LiveModel } from '../../../tools/watch/live-model.ts';
 import { startFeed, type PacketFeed } from '../live/live-feed.ts';
 import type { ConsoleServer } from './console-server.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-reloads-'));
-const token = join(folder, 'token');
+const directory = mkdtempSync(join(tmpdir(), 'ndots-reloads-'));
+const token = join(directory, 'token');
 writeFileSync(token, 'a-token-that-is-long-enough');
 
 /** The names that clients look up, and their addresses before and after the reload. */
@@ -74,7 +74,7 @@ describe('reloads of a server', { skip, timeout: 900_000 }, () => {
     asker?.close();
     await server?.stop();
     await it.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
 
   test('a mark on the time axis leads to the change of the Corefile and the changed answers, by keyboard', async () => {

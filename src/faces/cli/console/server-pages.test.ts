@@ -23,8 +23,8 @@ import { CheckSources } from './check-sources.ts';
 import type { ConsoleServer } from './console-server.ts';
 import { ServerCaches } from './server-caches.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-pages-'));
-const tokenFile = join(folder, 'token');
+const directory = mkdtempSync(join(tmpdir(), 'ndots-pages-'));
+const tokenFile = join(directory, 'token');
 writeFileSync(tokenFile, 'a-secret-of-some-length');
 
 function ask(port: number): void {
@@ -58,7 +58,7 @@ describe('the pages that query servers', { skip, timeout: 900_000 }, () => {
       ),
     );
     for (const { port } of servers) ask(port);
-    const file = join(folder, 'check.yaml');
+    const file = join(directory, 'check.yaml');
     writeFileSync(
       file,
       `vip: 127.0.0.1:${servers[0]!.port}
@@ -80,7 +80,7 @@ checks:
     checker?.signal('SIGKILL');
     await checker?.exitCode;
     await it.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
 
   async function served(

@@ -8,14 +8,14 @@ import { runCommand, type Ran } from '../../../../test/kit/trace-command.ts';
 import { writeMessage } from '../../../server/wire/message.ts';
 import { diff } from './diff.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-diff-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-diff-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 const schema = JSON.parse(readFileSync('docs/diff.schema.json', 'utf8')) as JsonSchema;
 
 let made = 0;
 function file(text: string, ending = ''): string {
-  const path = join(folder, `${made++}${ending}`);
+  const path = join(directory, `${made++}${ending}`);
   writeFileSync(path, text);
   return path;
 }
@@ -363,7 +363,7 @@ describe('ndots diff', () => {
 
   test('reports unreadable manifests, and missing ones', async () => {
     const words = [file(kubeadm), file(kubeadm), '--manifests'];
-    const at = join(folder, String(made++));
+    const at = join(directory, String(made++));
     mkdirSync(at);
     const none = await run(...words, at);
     assert.equal(none.code, 0);
@@ -438,7 +438,7 @@ describe('ndots diff', () => {
       40,
     );
     Buffer.from([0x12, 0x67, 0, 53, 0, size - 20, 0, 0]).copy(head, 60);
-    const path = join(folder, 'one.pcap');
+    const path = join(directory, 'one.pcap');
     writeFileSync(path, Buffer.concat([head, query]));
     const { out } = await run(file(kubeadm), file(kubeadm), '--names', path, '-o', 'json');
     const plain = (await run(file(kubeadm), file(kubeadm), '-o', 'json')).out;
@@ -461,7 +461,7 @@ describe('ndots diff', () => {
     assert.equal(second.code, 1);
     assert.match(second.err, /cannot be served/);
     assert.equal((await run(broken, file(kubeadm))).code, 2);
-    assert.equal((await run(join(folder, 'nowhere'), broken)).code, 2);
+    assert.equal((await run(join(directory, 'nowhere'), broken)).code, 2);
     assert.equal((await run(broken)).code, 3);
   });
 

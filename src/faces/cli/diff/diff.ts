@@ -52,7 +52,7 @@ const exampleCluster = fileURLToPath(new URL('../../../../examples/cluster', imp
 async function readCorefile(path: string, io: Io): Promise<NamedCorefileText> {
   const text = await givenText(path, 'Corefile', io);
   const file = path === '-' ? 'stdin' : path;
-  const folder = path === '-' ? process.cwd() : dirname(resolve(path));
+  const directory = path === '-' ? process.cwd() : dirname(resolve(path));
   const inputs = sortInputs([{ file, text, named: true }]);
   const [problem] = inputs.problems;
   if (problem !== undefined) throw problem;
@@ -65,7 +65,7 @@ async function readCorefile(path: string, io: Io): Promise<NamedCorefileText> {
     });
   if (held.length === 0 && inputs.objects.length > 0)
     throw new Problem({ code: 'diff-input', text: `${file} contains no Corefile` });
-  return { file, folder, text: held[0]?.source.text ?? text };
+  return { file, directory, text: held[0]?.source.text ?? text };
 }
 
 function show(found: Comparison, options: DiffOptions, io: Io): number {

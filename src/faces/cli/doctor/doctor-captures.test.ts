@@ -19,13 +19,13 @@ interface Truth {
   readonly fewerThanSum?: boolean;
 }
 
-const folder = new URL('../../../../test/captures/', import.meta.url);
+const directory = new URL('../../../../test/captures/', import.meta.url);
 const truths = ['truths.json', 'wrong-answers.json'].flatMap(
-  (file) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as readonly Truth[],
+  (file) => JSON.parse(readFileSync(new URL(file, directory), 'utf8')) as readonly Truth[],
 );
 
 async function report(files: readonly string[]): Promise<string> {
-  const paths = files.map((file) => new URL(`${file}.pcap.gz`, folder).pathname);
+  const paths = files.map((file) => new URL(`${file}.pcap.gz`, directory).pathname);
   const { out } = await runCommand(doctor, [...paths, '--fail-on', 'never'], {}, { columns: 4000 });
   return out;
 }

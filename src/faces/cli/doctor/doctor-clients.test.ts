@@ -4,7 +4,7 @@ import type { Kind } from '../../../tools/capture/fingerprint/asking-classes.ts'
 import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { doctor } from './doctor.ts';
 
-const folder = new URL('../../../../test/captures/clients/', import.meta.url);
+const directory = new URL('../../../../test/captures/clients/', import.meta.url);
 
 /** The resolver that doctor reports for the only client in a capture made with real programs. */
 async function resolverIn(file: string): Promise<{
@@ -12,7 +12,7 @@ async function resolverIn(file: string): Promise<{
   readonly confidence: number;
   readonly why?: string;
 }> {
-  const { pathname } = new URL(`${file}.pcap.gz`, folder);
+  const { pathname } = new URL(`${file}.pcap.gz`, directory);
   const { out } = await runCommand(doctor, [pathname, '-o', 'json', '--fail-on', 'never'], {});
   const { clients } = JSON.parse(out) as {
     clients: readonly { resolver: Awaited<ReturnType<typeof resolverIn>> }[];

@@ -331,11 +331,11 @@ describe('a hostile or large cluster', () => {
 test('a capture and a cluster give one diagnosis: a fault shown by both is one finding', async () => {
   await using cluster = await LivingCluster.start(clusterFaults['TCP that is closed']);
   const story = stories.find(({ code }) => code === 'ND3011')!;
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-both-'));
-  const file = join(folder, 'tcp.pcap');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-both-'));
+  const file = join(directory, 'tcp.pcap');
   writeFileSync(file, pcapFile(LINK.RAW, await story.packets(1)));
   const { findings, not } = await cluster.examine(file);
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
   assert.equal(findings.filter(({ code }) => code === 'ND3011').length, 1);
   assert.equal(findings[0]!.code, 'ND3011');
   assert.ok(findings[0]!.seen.length >= 3, findings[0]!.seen.join('\n'));

@@ -16,9 +16,9 @@ import { findingKinds } from '../../../tools/doctor/findings/table.ts';
 import { LINK } from '../../../tools/capture/read/packets/frame.ts';
 import { doctor } from './doctor.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'doctor-'));
-after(() => rmSync(folder, { recursive: true }));
-const at = (name: string): string => join(folder, name);
+const directory = mkdtempSync(join(tmpdir(), 'doctor-'));
+after(() => rmSync(directory, { recursive: true }));
+const at = (name: string): string => join(directory, name);
 const run = (...words: string[]): Promise<Ran> => runCommand(doctor, words);
 
 before(async () => {
@@ -145,7 +145,7 @@ describe('ndots doctor', () => {
   test('a named cluster that cannot be examined is reported with a next step, and gives exit code 2 if nothing else is wrong', async () => {
     const missing = await run(at('clean.pcap'), 'cluster', '--kubeconfig', at('missing'));
     assert.equal(missing.code, 2);
-    const none = await runCommand(doctor, [at('clean.pcap'), 'cluster'], { HOME: folder });
+    const none = await runCommand(doctor, [at('clean.pcap'), 'cluster'], { HOME: directory });
     assert.equal(none.code, 2);
     assert.match(
       none.out.replaceAll(/\s+/g, ' '),

@@ -16,7 +16,7 @@ import { startProgram } from '../../../server/runtime/programs.ts';
 import {
   firstProcess,
   hasEnded,
-  ownFolder,
+  ownDirectory,
   readStanding,
   wordsInside,
   writeStanding,
@@ -31,10 +31,10 @@ import { readText } from '../named-file.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 
 /** State directory of this user's labs. */
-const folder = join(tmpdir(), `ndots-lab-${process.getuid?.() ?? 0}`);
-const file = join(folder, 'lab.json');
+const directory = join(tmpdir(), `ndots-lab-${process.getuid?.() ?? 0}`);
+const file = join(directory, 'lab.json');
 /** Output of the lab's processes. */
-const log = join(folder, 'log');
+const log = join(directory, 'log');
 const example = fileURLToPath(new URL('../../../../examples/cluster', import.meta.url));
 /** Time limit for a lab to end, milliseconds. */
 const DOWN_MS = 10_000;
@@ -80,7 +80,7 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   ];
   const server =
     options.run.coredns === null ? [] : ['--server', `coredns=${resolve(options.run.coredns)}`];
-  ownFolder(folder);
+  ownDirectory(directory);
   const logFile = openSync(log, 'w');
   const child = startIsolated(
     [...words, ...server],
@@ -113,7 +113,7 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   const { pods, services } = JSON.parse(text) as Ready;
   try {
     // Recreates the directory if `down` removed it.
-    ownFolder(folder);
+    ownDirectory(directory);
     writeStanding(file, pid, pods);
   } catch (error) {
     child.signal('SIGKILL');
@@ -168,7 +168,7 @@ async function exec({ words: [name = ''], program }: LabOptions, io: Io): Promis
 async function down(io: Io): Promise<number> {
   const standing = readStanding(file);
   if (standing === null) {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
     io.out('No lab stands.\n');
     return EXIT.ok;
   }
@@ -176,7 +176,7 @@ async function down(io: Io): Promise<number> {
   process.kill(standing.pid, 'SIGKILL');
   for (let waited = 0; !hasEnded(standing) && waited < DOWN_MS; waited += 50)
     await new Promise((done) => setTimeout(done, 50));
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
   io.out('The lab is gone.\n');
   return EXIT.ok;
 }

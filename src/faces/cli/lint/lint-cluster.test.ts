@@ -8,8 +8,8 @@ import { after, before, describe, test } from 'node:test';
 import { runCommand, type Ran } from '../../../../test/kit/trace-command.ts';
 import { lint } from './lint.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-cluster-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-lint-cluster-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 const corefile =
   '.:53 {\n    errors\n    ready\n    health {\n        lameduck 5s\n    }\n    prometheus\n    loop\n    cache 30\n    kubernetes cluster.local\n    forward . 10.96.0.10 {\n        max_concurrent 1000\n    }\n}\n';
@@ -91,7 +91,7 @@ describe('ndots lint --cluster', () => {
   });
 
   const run = (at: string, ...words: string[]): Promise<Ran> => {
-    const config = join(folder, 'config');
+    const config = join(directory, 'config');
     writeFileSync(
       config,
       JSON.stringify({

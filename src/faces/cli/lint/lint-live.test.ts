@@ -15,7 +15,7 @@ import { lint } from './lint.ts';
 
 /** Tests rules that query the network, on real sockets. Without `--live`, nothing may be sent. */
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-live-'));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-lint-live-'));
 
 interface Upstream {
   readonly port: number;
@@ -25,7 +25,7 @@ interface Upstream {
 const closers: (() => void)[] = [];
 after(() => {
   for (const close of closers) close();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 /** A server that answers every query with NXDOMAIN, optionally over TCP as well. */
@@ -58,7 +58,7 @@ async function upstream(tcp: boolean): Promise<Upstream> {
 }
 
 function corefile(forward: string): string {
-  const file = join(folder, 'Corefile');
+  const file = join(directory, 'Corefile');
   writeFileSync(
     file,
     `.:53 {\n    errors\n    health {\n        lameduck 5s\n    }\n    ready\n    prometheus\n    forward . ${forward}\n    cache 30\n    loop\n    reload\n}\n`,
@@ -145,7 +145,7 @@ describe('ndots lint --live', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     closers.push(() => server.close());
     const { port } = server.address() as AddressInfo;
-    const ca = join(folder, 'ca.pem');
+    const ca = join(directory, 'ca.pem');
     writeFileSync(ca, authority.cert);
     const forward = (name: string, more = ''): string =>
       `tls://127.0.0.1:${port} {\n        max_concurrent 1000\n        tls_servername ${name}\n${more}    }`;

@@ -21,13 +21,13 @@ import { schemaErrors, type JsonSchema } from '../../../../test/kit/json-schema.
 import { runCommand, type Ran } from '../../../../test/kit/trace-command.ts';
 import { lint } from './lint.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-lint-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 let made = 0;
 /** Creates a directory with these files. */
 function files(texts: Readonly<Record<string, string | Uint8Array>>): string {
-  const path = join(folder, String(made++));
+  const path = join(directory, String(made++));
   for (const [name, text] of Object.entries(texts)) {
     mkdirSync(join(path, name, '..'), { recursive: true });
     writeFileSync(join(path, name), text);
@@ -69,7 +69,7 @@ test('a resolv.conf used by forward is read, and reported if it leads back to th
     const found = await loops(join(path, 'Corefile'));
     assert.deepEqual(found.length, 1, name);
     assert.match(found[0]!, /resolv\.conf lists 10\.0\.0\.5, which is this server itself$/);
-    assert.equal((await loops(path)).length, 1, `${name} of a folder is read once`);
+    assert.equal((await loops(path)).length, 1, `${name} of a directory is read once`);
   }
   const elsewhere = files({ 'resolv.conf': conf });
   const absolute = files({ Corefile: corefile(join(elsewhere, 'resolv.conf')) });
@@ -632,7 +632,7 @@ describe('--fix', () => {
 
 describe('invalid input', () => {
   test('a missing path', async () => {
-    const { code, err } = await run(join(folder, 'nowhere'));
+    const { code, err } = await run(join(directory, 'nowhere'));
     assert.equal(code, 2);
     assert.match(err, /cannot read .*nowhere: no such file or directory/);
   });
@@ -748,7 +748,7 @@ describe('invalid input', () => {
 
   test('an unreadable directory: an error if it was named, else a note next to the findings', async () => {
     const path = files({ Corefile: looping, 'closed/Corefile': looping });
-    chmodSync(folder, 0o755);
+    chmodSync(directory, 0o755);
     chmodSync(join(path, 'closed'), 0);
     const root = process.getuid?.() === 0;
     if (root) process.seteuid?.(65534);

@@ -13,9 +13,9 @@ import { runCommand } from '../../../../test/kit/trace-command.ts';
 import { makeWorld } from '../../../../test/kit/world.ts';
 import { top } from '../top/top.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-clusters-'));
-after(() => rmSync(folder, { recursive: true }));
-const tokenFile = join(folder, 'token');
+const directory = mkdtempSync(join(tmpdir(), 'ndots-clusters-'));
+after(() => rmSync(directory, { recursive: true }));
+const tokenFile = join(directory, 'token');
 writeFileSync(tokenFile, 'a-token-that-is-long-enough');
 
 /** A cluster with one DNS pod, which receives continuous queries for this name. */
@@ -23,7 +23,7 @@ async function cluster(t: TestContext, context: string, name: string): Promise<D
   const [port] = (await freePorts(1)) as [number];
   const console = `console 127.0.0.1:${port} {\n token_file token\n }`;
   const world = await makeWorld(`. {\n ${console}\n hosts {\n 192.0.2.1 ${name}\n }\n}`, {
-    folder,
+    directory,
   });
   const timer = setInterval(() => {
     void world.ask(name);

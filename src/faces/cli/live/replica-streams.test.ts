@@ -16,15 +16,15 @@ import { ReplicaStreams } from './replica-streams.ts';
 import { NO_MESSAGE } from './server-stream.ts';
 import { turnsOfThread } from './stream-turns.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-replicas-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-replicas-'));
+after(() => rmSync(directory, { recursive: true }));
 const TOKEN = 'a-token-that-is-long-enough';
-writeFileSync(join(folder, 'token'), TOKEN);
+writeFileSync(join(directory, 'token'), TOKEN);
 
 async function serve(t: TestContext, port: number): Promise<World> {
   const console = `console 127.0.0.1:${port} {\n token_file token\n }`;
   const world = await makeWorld(`. {\n ${console}\n hosts {\n 192.0.2.1 a.example\n }\n}`, {
-    folder,
+    directory,
   });
   t.after(() => world.close());
   return world;

@@ -19,10 +19,10 @@ import { directStream } from './direct-stream.ts';
 import { NO_MESSAGE, peerOf, ServerStream, type StreamEvents } from './server-stream.ts';
 import { turnsOfThread } from './stream-turns.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-stream-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-stream-'));
+after(() => rmSync(directory, { recursive: true }));
 const TOKEN = 'a-token-that-is-long-enough';
-writeFileSync(join(folder, 'token'), TOKEN);
+writeFileSync(join(directory, 'token'), TOKEN);
 
 function corefileAt(port: number): string {
   const console = `console 127.0.0.1:${port} {\n token_file token\n }`;
@@ -30,7 +30,7 @@ function corefileAt(port: number): string {
 }
 
 async function serve(port: number): Promise<World> {
-  return makeWorld(corefileAt(port), { folder });
+  return makeWorld(corefileAt(port), { directory });
 }
 
 function follow(t: TestContext, ports: readonly number[], token = TOKEN): LiveModel {

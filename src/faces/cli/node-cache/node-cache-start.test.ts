@@ -31,9 +31,9 @@ async function refusal(
   env: NodeJS.ProcessEnv = cluster,
   before: string | null = null,
 ): Promise<Refusal> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-node-cache-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const [base, out] = [join(folder, 'base'), join(folder, 'out')];
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-node-cache-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const [base, out] = [join(directory, 'base'), join(directory, 'out')];
   if (text !== null) writeFileSync(base, text);
   if (before !== null) writeFileSync(out, before);
   const [port] = await freePorts(1);
@@ -47,7 +47,7 @@ async function refusal(
     { encoding: 'utf8', env: { ...process.env, ...env }, timeout: 10_000 },
   );
   const written = existsSync(out) ? readFileSync(out, 'utf8') : null;
-  return { code: status, said: (stdout + stderr).replaceAll(folder, ''), written };
+  return { code: status, said: (stdout + stderr).replaceAll(directory, ''), written };
 }
 
 describe('a node cache', () => {

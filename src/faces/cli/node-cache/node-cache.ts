@@ -169,11 +169,11 @@ async function around(
 
 /** The takeover directory, or null if there is none. */
 function meetingPath({ takeover }: NodeCacheOptions, log: ServeHost['log']): string | null {
-  const folder = takeover ?? (existsSync(MEETING) ? MEETING : 'none');
-  if (folder === 'none') return null;
-  if (existsSync(folder)) return meetingPoint(folder);
+  const directory = takeover ?? (existsSync(MEETING) ? MEETING : 'none');
+  if (directory === 'none') return null;
+  if (existsSync(directory)) return meetingPoint(directory);
   log.warning(
-    `-takeover: there is no directory ${folder}, so no other instance can take over from this one`,
+    `-takeover: there is no directory ${directory}, so no other instance can take over from this one`,
   );
   return null;
 }
@@ -240,7 +240,7 @@ function corefileWriter(
     base: fromCorefile ?? options.baseCorefile ?? '/etc/coredns/Corefile.base',
     derive: fromCorefile === null ? null : derive(fromCorefile),
     corefile,
-    kubeDnsFolder: options.kubeDnsConfig ?? '',
+    kubeDnsDirectory: options.kubeDnsConfig ?? '',
     values: { localAddresses: localIp, port, service, clusterDns: cluster?.address ?? null },
     log,
     onError: () => metrics.failed('configmap'),

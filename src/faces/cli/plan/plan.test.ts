@@ -14,11 +14,11 @@ import { capture as captureVerb } from '../capture/capture.ts';
 import { plan } from './plan.ts';
 import type { WorkloadPlan } from './plan-workloads.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-plan-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-plan-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 const file = (name: string, text: string): string => {
-  writeFileSync(join(folder, name), text);
-  return join(folder, name);
+  writeFileSync(join(directory, name), text);
+  return join(directory, name);
 };
 const run = (...words: readonly string[]): Promise<Ran> => runCommand(plan, words);
 async function json(...words: readonly string[]): Promise<readonly WorkloadPlan[]> {
@@ -325,7 +325,7 @@ describe('ndots plan', () => {
 
   test('the reported current cost equals the queries on the wire', async () => {
     const story = stories.find(({ name }) => name === 'clean: pods of all sorts')!;
-    const capture = join(folder, 'clean.pcap');
+    const capture = join(directory, 'clean.pcap');
     writeFileSync(capture, pcapFile(LINK.RAW, await story.packets(1)));
     const { err } = await runCommand(captureVerb, [capture, '-o', 'json']);
     const [, queries] = /(\d+) queries, (\d+) lookups/.exec(err)!;
@@ -378,7 +378,7 @@ describe('ndots plan', () => {
     const { code, out, err } = await run(odd, '--resolv-conf', twelve);
     assert.ok(code === 0 || code === 1, err);
     assert.match(out, /__proto__\.example/);
-    assert.equal((await run(join(folder, 'nowhere'))).code, 2);
+    assert.equal((await run(join(directory, 'nowhere'))).code, 2);
     for (const words of [
       [],
       ['a', '--from', 'deploy/x'],
@@ -434,7 +434,7 @@ describe('start lines of a server are not names', () => {
 
 describe('a file that is not a list of names', () => {
   test('is reported with its kind and the next step', async () => {
-    const packed = join(folder, 'names.xz');
+    const packed = join(directory, 'names.xz');
     writeFileSync(packed, Buffer.from('fd377a585a000004e6d6b446', 'hex'));
     const { code, err } = await run(packed);
     assert.equal(code, 2);
@@ -471,7 +471,7 @@ describe('a directory of manifests', () => {
   const names = file('few.txt', 'api.shop 3\n');
 
   test('without objects is reported once', async () => {
-    const empty = mkdtempSync(join(folder, 'empty-'));
+    const empty = mkdtempSync(join(directory, 'empty-'));
     const { err } = await run(names, '--resolv-conf', twelve, '--manifests', empty);
     assert.equal(err.split(`there are no objects in ${empty} [no-manifests]\n`).length, 2, err);
   });

@@ -315,8 +315,8 @@ test('reports an unreadable resolv.conf that was given', async () => {
 
 describe('+search', () => {
   let server: LocalAnswers;
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-query-'));
-  const conf = join(folder, 'resolv.conf');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-query-'));
+  const conf = join(directory, 'resolv.conf');
   before(async () => {
     writeFileSync(conf, 'search a.test b.test\noptions ndots:2\n');
     server = await serveAnswers({
@@ -329,7 +329,7 @@ describe('+search', () => {
     });
   });
   after(() => {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
     return server.close();
   });
 
@@ -573,16 +573,16 @@ describe('a zone transfer that never ends', () => {
 
 describe('queries of a file (-f)', () => {
   let server: LocalAnswers;
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-batch-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-batch-'));
   before(async () => {
     server = await serveAnswers({ rules: [{ name: '*', answer: '192.0.2.7' }] });
   });
   after(async () => {
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
     await server.close();
   });
   const run = (text: string, ...words: readonly string[]) => {
-    const path = join(folder, 'names.txt');
+    const path = join(directory, 'names.txt');
     writeFileSync(path, text);
     return runCommand(query, [`@127.0.0.1:${server.port}`, '-f', path, ...words]);
   };
@@ -652,11 +652,11 @@ describe('a query from an address of the machine (-b)', () => {
 
 describe('a signed query (-y, -k)', () => {
   const secret = 'c2VjcmV0IG9mIHRoaXMgdGVzdCBhbmQgbm8gb3RoZXI=';
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-tsig-'));
-  after(() => rmSync(folder, { recursive: true }));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-tsig-'));
+  after(() => rmSync(directory, { recursive: true }));
   const file = (name: string, text: string): string => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
   };
   const zone = file(
     'zone',

@@ -35,8 +35,8 @@ export async function openExample(wanted: number = PORTS.dns): Promise<Example> 
   const url = (port: number, path: string): string =>
     `http://${ADDRESS}:${chosen.get(port)}/${path}`;
   const at = `dig @${ADDRESS} -p ${dns}`;
-  const folder = join(dirname(file), 'cluster');
-  const near = relative('.', folder);
+  const directory = join(dirname(file), 'cluster');
+  const near = relative('.', directory);
   return {
     file,
     read: () =>
@@ -50,7 +50,7 @@ export async function openExample(wanted: number = PORTS.dns): Promise<Example> 
       `  ${at} +noall +answer db.shop.svc.cluster.local SRV`,
       `  ${at} -x 172.17.0.4 +short`,
       `Metrics: ${url(PORTS.metrics, 'metrics')}  Probes: ${url(PORTS.health, 'health')} ${url(PORTS.ready, 'ready')}`,
-      `The objects are in ${near.startsWith('..') ? folder : near}. Change one and query again. Press Ctrl-C to stop.`,
+      `The objects are in ${near.startsWith('..') ? directory : near}. Change one and query again. Press Ctrl-C to stop.`,
       '',
     ].join('\n'),
   };

@@ -6,13 +6,13 @@ import { after, describe, test } from 'node:test';
 import { makeLog } from '../../../server/base/log.ts';
 import { removePidFile, writePidFile } from './pid-file.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-pid-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-pid-'));
+after(() => rmSync(directory, { recursive: true }));
 const lines: string[] = [];
 const log = makeLog((line) => lines.push(line));
 
 describe('a pid file', () => {
-  const file = join(folder, 'pid');
+  const file = join(directory, 'pid');
 
   test('is written, and removed at the end', () => {
     writePidFile(file, 17, log);
@@ -30,12 +30,12 @@ describe('a pid file', () => {
   });
 
   test('that is not a regular file stays: a device is not removed', () => {
-    const link = join(folder, 'link');
+    const link = join(directory, 'link');
     writeFileSync(file, '17\n');
     symlinkSync(file, link);
     removePidFile(link, 17);
     assert.equal(existsSync(link), true);
-    removePidFile(folder, 17);
-    assert.equal(existsSync(folder), true);
+    removePidFile(directory, 17);
+    assert.equal(existsSync(directory), true);
   });
 });

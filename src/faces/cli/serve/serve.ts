@@ -1,7 +1,7 @@
 /** `ndots serve`: reads a Corefile, serves it, and shuts down in order. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { processorCount } from '../../../server/base/processor-count.ts';
+import { cpuCount } from '../../../server/base/cpu-count.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
 import { systemClock } from '../../../server/base/clock.ts';
 import {
@@ -22,7 +22,7 @@ import type { Syntax } from '../../../server/corefile/syntax.ts';
 import { unblockUserSignal } from '../../../server/runtime/blocked-signals.ts';
 import { descriptorLimit } from '../../../server/runtime/descriptor-limit.ts';
 import {
-  allowedProcessors,
+  allowedCpus,
   keepOff,
   takeLongTurns,
   type Processors,
@@ -71,7 +71,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   const source =
     example === null
       ? await corefileSource(options.conf ?? undefined, dnsPort, io)
-      : { file: example.file, folder: dirname(example.file), read: example.read };
+      : { file: example.file, directory: dirname(example.file), read: example.read };
   return serveCorefile({ options, source, io, greeting: example?.lines ?? null });
 }
 
@@ -114,7 +114,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   // This thread works for milliseconds at a time and workers for microseconds, so workers should not have to wait for
   // its turn to end.
   takeLongTurns();
-  const processors = processorCount() > FEW_PROCESSORS ? null : allowedProcessors();
+  const processors = cpuCount() > FEW_PROCESSORS ? null : allowedCpus();
   const print = options.logFormat === 'json' ? jsonLines(systemClock) : null;
   const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024, print ?? undefined);
   const log = makeLog(
@@ -202,7 +202,7 @@ function makeServer(parts: ServeParts): Server {
   const termination = makeTermination();
   const descriptors = descriptorLimit();
   const memory = memoryLimit();
-  const count = processorCount();
+  const count = cpuCount();
   const collection = new Collection();
   const server: Server = new Server({
     plugins: loadPlugins,
@@ -211,7 +211,7 @@ function makeServer(parts: ServeParts): Server {
     clock: systemClock,
     random: secureRandom,
     env,
-    folder: source.folder,
+    directory: source.directory,
     workers: (configuration) => options.workers ?? workersWanted(configuration, count),
     termination,
     descriptors,
@@ -299,7 +299,7 @@ function refuse(error: unknown, io: Io, print: LinePrinter | null): number {
 export interface CorefileSource {
   /** File name for people and messages. */
   readonly file: string;
-  readonly folder: string;
+  readonly directory: string;
   read(): string;
 }
 
@@ -312,15 +312,15 @@ export async function corefileSource(
   port: number,
   io: Io,
 ): Promise<CorefileSource> {
-  const folder = process.cwd();
+  const directory = process.cwd();
   if (conf === 'stdin') {
     const text = await io.stdin('Corefile', FILE_MAX.corefile);
-    return { file: 'stdin', folder, read: () => text };
+    return { file: 'stdin', directory, read: () => text };
   }
   const file = conf ?? 'Corefile';
   if (conf === undefined && !existsSync(file))
-    return { file: 'Corefile', folder, read: () => builtInCorefile(port) };
-  return { file, folder: dirname(resolve(file)), read: () => readCorefile(file) };
+    return { file: 'Corefile', directory, read: () => builtInCorefile(port) };
+  return { file, directory: dirname(resolve(file)), read: () => readCorefile(file) };
 }
 
 function load(

@@ -10,13 +10,13 @@ import { runCommand } from '../../../../test/kit/trace-command.ts';
 import type { Views } from '../../../tools/watch/view.ts';
 import { top } from './top.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-top-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-top-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 const capture = 'examples/captures/tcp-blocked.pcapng';
 
 function written(name: string, bytes: string): string {
-  writeFileSync(join(folder, name), bytes);
-  return join(folder, name);
+  writeFileSync(join(directory, name), bytes);
+  return join(directory, name);
 }
 
 describe('top --once', () => {
@@ -81,7 +81,7 @@ describe('top --once', () => {
   });
 
   test('shows its progress while it reads', { timeout: 60_000 }, async () => {
-    const pipe = join(folder, 'pipe.pcap');
+    const pipe = join(directory, 'pipe.pcap');
     assert.equal(spawnSync('mkfifo', [pipe]).status, 0);
     const told = Promise.withResolvers<string>();
     const progress = (text: string): void => {
@@ -139,7 +139,7 @@ describe('wrong input', () => {
       2,
       /is not a capture, a dnstap stream or a query log/,
     ],
-    [[folder, '--once'], 2, /is a directory, not a capture/],
+    [[directory, '--once'], 2, /is a directory, not a capture/],
     [['-i', 'nosuch0', '--once'], 2, /there is no interface nosuch0|permission denied/],
     [
       ['--netns', '/nowhere', '--once'],
@@ -161,7 +161,7 @@ describe('wrong input', () => {
     [[capture, '--command', 'curl'], 3, /--command needs ndots capture --process/],
     [[capture, '--view', 'nothing'], 3, /--view/],
   ] as const)
-    test(`${words.join(' ').replace(folder, '')} is reported`, async () => {
+    test(`${words.join(' ').replace(directory, '')} is reported`, async () => {
       const ran = await runCommand(top, words);
       assert.equal(ran.code, code, ran.err);
       assert.match(ran.err, told);

@@ -68,20 +68,20 @@ function searchPath({ name, candidates }: TraceTarget): readonly string[] {
 
 /** The files of traces, in a temporary directory. Commands that are shown may name them until they are removed. */
 export class TraceFiles {
-  #folder: string | null = null;
+  #directory: string | null = null;
   #written = 0;
 
   /** @returns the path */
   write(text: string): string {
-    this.#folder ??= mkdtempSync(join(tmpdir(), 'ndots-top-'));
-    const path = join(this.#folder, `resolv-${++this.#written}.conf`);
+    this.#directory ??= mkdtempSync(join(tmpdir(), 'ndots-top-'));
+    const path = join(this.#directory, `resolv-${++this.#written}.conf`);
     writeFileSync(path, text, { mode: 0o600 });
     return path;
   }
 
   remove(): void {
-    if (this.#folder !== null) rmSync(this.#folder, { recursive: true, force: true });
-    this.#folder = null;
+    if (this.#directory !== null) rmSync(this.#directory, { recursive: true, force: true });
+    this.#directory = null;
   }
 }
 

@@ -9,18 +9,18 @@ import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { printMessage } from '../../../server/wire/print.ts';
 import { readMessage } from '../../../server/wire/message.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-live-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-live-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 function file(name: string, text: string): string {
-  const path = join(folder, name);
+  const path = join(directory, name);
   writeFileSync(path, text);
   return path;
 }
 
 const conf = file('resolv.conf', 'search a.test b.test\nnameserver 127.0.0.1\noptions timeout:1\n');
 const hosts = file('hosts', '127.0.0.1 localhost\n');
-const saved = join(folder, 'saved.json');
+const saved = join(directory, 'saved.json');
 
 describe('a live trace', () => {
   let server: LocalAnswers;

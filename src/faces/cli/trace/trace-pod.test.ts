@@ -9,8 +9,8 @@ import { runTrace } from '../../../../test/kit/trace-command.ts';
 import type { TraceDocument } from '../../../tools/resolver/trace-document.ts';
 import { complete } from '../completion/complete.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-pod-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-pod-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -73,7 +73,7 @@ describe('trace --from, from a cluster', () => {
   let config = '';
   before(async () => {
     api = await ApiServer.start({ tokens: ['secret'] });
-    config = join(folder, 'config');
+    config = join(directory, 'config');
     const context = (name: string, user: string): Json => ({
       name,
       context: { cluster: 'c', user, namespace: 'shop' },
@@ -141,7 +141,7 @@ describe('trace --from, from a cluster', () => {
       without.assumed ?? '',
       /search domains, each of which adds queries, are unknown and left out/,
     );
-    const file = join(folder, 'node.conf');
+    const file = join(directory, 'node.conf');
     writeFileSync(file, 'search corp.example lab.example\nnameserver 192.0.2.53\n');
     const { conf, assumed } = await from('web-0', '--node-resolv-conf', file);
     assert.deepEqual(conf.search.slice(-2), ['corp.example', 'lab.example']);
@@ -212,7 +212,7 @@ describe('trace --from, from a cluster', () => {
   });
 
   test('reports a missing cluster', async () => {
-    const gone = join(folder, 'gone');
+    const gone = join(directory, 'gone');
     writeFileSync(
       gone,
       JSON.stringify({
@@ -234,7 +234,7 @@ describe('trace --from, from a cluster', () => {
 });
 
 describe('trace --from, from manifests', () => {
-  const manifests = join(folder, 'manifests');
+  const manifests = join(directory, 'manifests');
   mkdirSync(manifests);
   const all = [
     pod('web-0', 1),

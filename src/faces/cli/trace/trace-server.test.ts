@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { runTrace, traceJson } from '../../../../test/kit/trace-command.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-server-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-server-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 function written(name: string, text: string): string {
-  const path = join(folder, name);
+  const path = join(directory, name);
   writeFileSync(path, text);
   return path;
 }

@@ -37,7 +37,7 @@ export interface NamedCorefile {
   /** File name for messages. */
   readonly file: string;
   /** Base directory for relative paths. */
-  readonly folder: string;
+  readonly directory: string;
   readonly text: string;
   /** Manifests that replace the clusters in `kubernetes` blocks, or null to use those clusters. */
   readonly manifests: string | null;
@@ -57,7 +57,7 @@ export interface TraceServerParts {
 /** Describes a Corefile given by the user. */
 export function corefileOf(file: string, text: string, manifests: string | null): NamedCorefile {
   const objects = manifests === null ? null : resolve(manifests);
-  return { file, folder: dirname(resolve(file)), text, manifests: objects };
+  return { file, directory: dirname(resolve(file)), text, manifests: objects };
 }
 
 /** Name of the generated Corefile for `--manifests`. */
@@ -75,7 +75,7 @@ export function corefileFor(manifests: string, clusterDomain: string): NamedCore
     cache 30
 }
 `;
-  return { file: MADE, folder: process.cwd(), text, manifests: resolve(manifests) };
+  return { file: MADE, directory: process.cwd(), text, manifests: resolve(manifests) };
 }
 
 /** Time limit for loading objects, in milliseconds of real time. */
@@ -115,7 +115,7 @@ function withoutMadePlaces(error: unknown): unknown {
 }
 
 function embed(
-  { corefile: { file, folder, text, manifests }, script, env }: TraceServerParts,
+  { corefile: { file, directory, text, manifests }, script, env }: TraceServerParts,
   clock: VirtualClock,
   tell: (text: string) => void,
 ): EmbeddedServer {
@@ -128,7 +128,7 @@ function embed(
       if (remark !== undefined) tell(remark);
     }),
     env,
-    folder,
+    directory,
     load(syntaxes) {
       const output = parseStartedCorefile({ file, text, dnsPort: 53, env, syntaxes });
       return manifests === null ? output : withObjectsOf(output, manifests);

@@ -7,11 +7,11 @@ import { serveAnswers, type LocalAnswers } from '../../../../test/kit/local-answ
 import { runTrace, traceJson } from '../../../../test/kit/trace-command.ts';
 import { clientLabels } from '../../../tools/resolver/clients.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-trace-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-trace-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
 
 function file(name: string, text: string): string {
-  const path = join(folder, name);
+  const path = join(directory, name);
   writeFileSync(path, text);
   return path;
 }
@@ -296,7 +296,7 @@ describe('exit codes and errors', () => {
     ],
     ['a name of 5000 bytes', ['a'.repeat(5000), '--plan'], 3, /5000 bytes/],
     ['a file that is not there', ['a', '--resolv-conf', '/nowhere', '--plan'], 2, /\/nowhere/],
-    ['a folder for a file', ['a', '--answers', folder, '--plan'], 2, /ndots trace: /],
+    ['a directory for a file', ['a', '--answers', directory, '--plan'], 2, /ndots trace: /],
     ['answers that are no YAML', ['a', '--answers', file('bad', '{')], 2, /bad/],
     [
       'answers with a wrong word',
@@ -347,7 +347,7 @@ test('an address is traced, with a note on how to find its name', async () => {
 });
 
 test('--save and --replay reproduce the trace', async () => {
-  const saved = join(folder, 'saved.json');
+  const saved = join(directory, 'saved.json');
   const first = await runTrace(['www.example.com', ...planned, '--save', saved]);
   const again = await runTrace(['--replay', saved]);
   assert.equal(again.out, first.out);
@@ -355,7 +355,7 @@ test('--save and --replay reproduce the trace', async () => {
 });
 
 test('a trace saved by an earlier version is printed, too', async () => {
-  const saved = join(folder, 'earlier.json');
+  const saved = join(directory, 'earlier.json');
   const document = await traceJson(['www.example.com', ...planned]);
   const fields = ['batch', 'serverPort', 'sourcePort', 'wireId', 'waitedMs', 'reply'] as const;
   const { startedAt: _, from: __, ...rest } = document;
@@ -380,7 +380,7 @@ test('settings come from a Deployment in manifests', async () => {
       },
     },
   };
-  const manifests = mkdtempSync(join(folder, 'manifests-'));
+  const manifests = mkdtempSync(join(directory, 'manifests-'));
   writeFileSync(join(manifests, 'web.json'), JSON.stringify(manifest));
   const from = ['--from', 'deploy/web', '--manifests', manifests, '--namespace', 'shop'];
   const { conf } = await traceJson(['api', ...from, '--plan']);

@@ -62,7 +62,7 @@ export async function runDiff(
   progress: Progress,
 ): Promise<DiffResult> {
   const notes: string[] = [];
-  const side = (file: string, text: string) => ({ file, folder: '/', text });
+  const side = (file: string, text: string) => ({ file, directory: '/', text });
   const found = await compareCorefiles(
     side(NAMES.before, before),
     side(NAMES.after, after),

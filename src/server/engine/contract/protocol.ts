@@ -8,7 +8,7 @@ import type { EndpointPlan } from './endpoints.ts';
 export interface Program {
   readonly generation: number;
   readonly corefile: Corefile;
-  readonly folder: string;
+  readonly directory: string;
   readonly endpoints: readonly EndpointPlan[];
   /** Files that were read for the configuration and found valid, by absolute path. */
   readonly files: ReadonlyMap<string, Uint8Array>;

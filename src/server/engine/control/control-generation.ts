@@ -76,7 +76,7 @@ export interface ControlDraft {
   readonly configuration: Configuration;
   readonly endpoints: readonly EndpointPlan[];
   /** Base directory for relative paths. */
-  readonly folder: string;
+  readonly directory: string;
   readonly fingerprint: string;
   /** The texts of the Corefile and its imports, by file name. */
   readonly texts: ReadonlyMap<string, string>;
@@ -196,8 +196,8 @@ class Building {
   ): ControlContext {
     const { clock, random, metrics, env, sendMetrics, fatal, answering } = this.#control;
     const { log, channels, reread, reload } = this.#control;
-    const { number, folder, fingerprint, texts } = this.#draft;
-    const path = (file: string): string => resolve(folder, root, file);
+    const { number, directory, fingerprint, texts } = this.#draft;
+    const path = (file: string): string => resolve(directory, root, file);
     return {
       ...place,
       clock,

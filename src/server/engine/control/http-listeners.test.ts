@@ -324,15 +324,15 @@ describe('HTTP listeners', () => {
 
   for (const host of ['', '127.0.0.1'])
     test(`${host}:PORT, opened before the server, answers earlier and later connections`, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-early-'));
-      t.after(() => rmSync(folder, { recursive: true }));
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-early-'));
+      t.after(() => rmSync(directory, { recursive: true }));
       const [port, other] = await freePorts(2);
       writeFileSync(
-        join(folder, 'Corefile'),
+        join(directory, 'Corefile'),
         `. {\n ready ${host}:${port}\n health :${other}\n}\n`,
       );
       await openEarly(
-        ['-conf', join(folder, 'Corefile')],
+        ['-conf', join(directory, 'Corefile')],
         new Map([
           ['ready', 1],
           ['health', 2],

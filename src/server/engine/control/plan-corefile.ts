@@ -24,7 +24,7 @@ export interface CorefileParts {
    */
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
   /** Base directory for relative paths: the Corefile's directory. */
-  readonly folder: string;
+  readonly directory: string;
   readonly log: Log;
   /** The number of workers, at least one. The Corefile determines it at startup. */
   readonly workers: (configuration: Configuration) => number;
@@ -54,13 +54,13 @@ export async function planCorefile(
   parts: CorefileParts,
   mayBeEmpty: boolean,
 ): Promise<PlannedCorefile> {
-  const { folder, log, descriptors = Infinity, memory = Infinity } = parts;
+  const { directory, log, descriptors = Infinity, memory = Infinity } = parts;
   const { plugins, parsed } = await read(parts);
   const { corefile, texts } = parsed;
   const configuration = bindConfiguration(corefile, plugins);
   const workers = parts.workers(configuration);
   const shares = listenerShares(memory, workers);
-  const planned = planEndpoints(configuration.blocks, folder, shares);
+  const planned = planEndpoints(configuration.blocks, directory, shares);
   const problems = [...parsed.problems, ...configuration.problems, ...planned.problems];
   if (corefile.blocks.length === 0 && !mayBeEmpty && problems.length === 0)
     problems.push(nothingToServe());

@@ -267,7 +267,7 @@ export class Server {
     const { corefile, texts, configuration, endpoints, workers } = planned;
     if (this.#serving === null) this.#workers.start(workers);
     const generation = ++this.#generation;
-    const { folder } = this.#parts;
+    const { directory } = this.#parts;
     const debugging = configuration.blocks.some(({ plan }) => plan.debug);
     const debugged = this.#debugging;
     // The log also shows what the new configuration reads before it starts to serve.
@@ -282,13 +282,13 @@ export class Server {
           number: generation,
           configuration,
           endpoints,
-          folder,
+          directory,
           fingerprint: corefile.fingerprint,
           texts,
         },
         this.#control,
       );
-      program = { generation, corefile, folder, endpoints, files: control.files };
+      program = { generation, corefile, directory, endpoints, files: control.files };
       // Workers build their chains while the control parts load their data.
       prepared = this.#workers.orderAll({ kind: 'prepare', program });
       prepared.catch(() => undefined);

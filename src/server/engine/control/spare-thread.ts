@@ -3,7 +3,7 @@
  * starts while the main thread reads the Corefile.
  */
 import { MessageChannel, Worker } from 'node:worker_threads';
-import { processorCount } from '../../base/processor-count.ts';
+import { cpuCount } from '../../base/cpu-count.ts';
 import { memoryLimit } from '../../runtime/memory-limit.ts';
 import { defaultWorkers, workerHeapMb } from '../contract/worker-shares.ts';
 
@@ -38,7 +38,7 @@ let spare: SpareThread | null = null;
  */
 export function startSpareThread(): void {
   try {
-    spare = startThread(workerHeapMb(memoryLimit(), defaultWorkers(processorCount())));
+    spare = startThread(workerHeapMb(memoryLimit(), defaultWorkers(cpuCount())));
   } catch {
     // `blankThread` will report why there is none.
   }

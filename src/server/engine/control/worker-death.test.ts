@@ -64,21 +64,21 @@ async function victim(
   t: TestContext,
   workers: number,
   lameduck = '',
-  more: (folder: string) => string = () => '',
+  more: (directory: string) => string = () => '',
 ): Promise<Victim> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-death-'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-death-'));
   const [port, health, metrics] = await freePorts(3);
-  const corefile = join(folder, 'Corefile');
-  const die = join(folder, 'die');
-  const fifo = join(folder, 'fifo');
-  const preload = join(folder, 'assassin.mjs');
+  const corefile = join(directory, 'Corefile');
+  const die = join(directory, 'die');
+  const fifo = join(directory, 'fifo');
+  const preload = join(directory, 'assassin.mjs');
   const directives = [
     'bind 127.0.0.1',
     `health 127.0.0.1:${health} {\n${lameduck}\n}`,
     `prometheus 127.0.0.1:${metrics}`,
     'whoami',
   ];
-  writeFileSync(corefile, `.:${port} {\n${directives.join('\n')}\n}\n${more(folder)}`);
+  writeFileSync(corefile, `.:${port} {\n${directives.join('\n')}\n}\n${more(directory)}`);
   writeFileSync(preload, assassin);
   spawnSync('mkfifo', [fifo]);
   const child = start('ndots', [program, 'serve', '-conf', corefile, '-workers', String(workers)], {
@@ -86,7 +86,7 @@ async function victim(
   });
   t.after(async () => {
     await child.stop();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
   await printed(child, /ndots-\d/);
   return {
@@ -202,16 +202,16 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
       keys: 'key "k.test." { algorithm hmac-sha256; secret "NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk="; };',
       'resolv.conf': 'nameserver 127.0.0.1\nsearch a.example\n',
     };
-    let folder = '';
+    let directory = '';
     const { child, port, fail } = await victim(t, 1, '', (place) => {
-      folder = place;
+      directory = place;
       for (const [name, text] of Object.entries(files)) writeFileSync(join(place, name), text);
       return `tls://.:${tls} {\nbind 127.0.0.1\ntls cert.pem key.pem\nwhoami\n}
 .:${other} {\nbind 127.0.0.1\nautopath resolv.conf\ntsig {\nsecrets keys\n}
 forward a.example tls://127.0.0.1:${tls} {\ntls cert.pem key.pem cert.pem\n}
 grpc . resolv.conf {\ntls cert.pem key.pem cert.pem\n}\n}\n`;
     });
-    for (const name of Object.keys(files)) writeFileSync(join(folder, name), 'broken');
+    for (const name of Object.keys(files)) writeFileSync(join(directory, name), 'broken');
     fail('a worker throws');
     await printed(child, /serves again|could not be restarted/);
     assert.doesNotMatch(child.output(), /could not be restarted/);

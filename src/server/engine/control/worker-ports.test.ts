@@ -57,10 +57,10 @@ describe('a worker that is ended', { skip: batchedUdp().available ? false : 'no 
   ] as const;
   for (const [when, busy] of cases) {
     test(`${when} does not take the process with it`, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-end-'));
-      t.after(() => rmSync(folder, { recursive: true, force: true }));
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-end-'));
+      t.after(() => rmSync(directory, { recursive: true, force: true }));
       // Use a file. Threads inherit the options of a program given as text, and would not start.
-      const file = join(folder, 'program.mjs');
+      const file = join(directory, 'program.mjs');
       writeFileSync(file, program(busy, 5, false));
       const { stdout } = await run(process.execPath, [file], { timeout: 30_000 });
       assert.equal(stdout.trim(), 'true true true true true');
@@ -75,9 +75,9 @@ describe('a worker that is ended', { skip: batchedUdp().available ? false : 'no 
   ] as const;
   for (const [what, busy] of mistaken) {
     test(`because it seems to hang, but ${what}, does not take the process with it`, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-end-'));
-      t.after(() => rmSync(folder, { recursive: true, force: true }));
-      const file = join(folder, 'program.mjs');
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-end-'));
+      t.after(() => rmSync(directory, { recursive: true, force: true }));
+      const file = join(directory, 'program.mjs');
       writeFileSync(file, program(busy, 6, true));
       const { stdout } = await run(process.execPath, [file], { timeout: 60_000 });
       assert.equal(stdout.trim(), Array(6).fill('true').join(' '));

@@ -88,7 +88,7 @@ async function started(
     random: seededRandom(1),
     log: makeLog((line) => log.push(line)),
     env: {},
-    folder: '/',
+    directory: '/',
     workers: () => 2,
     load: () =>
       parseCorefile({

@@ -149,7 +149,7 @@ export class DataPlane {
     this.#parts.send({ kind: 'join', channel });
   }
 
-  #worker({ folder, files }: Program, used: Set<string>, kept: Set<string>): WorkerParts {
+  #worker({ directory, files }: Program, used: Set<string>, kept: Set<string>): WorkerParts {
     const { clock, random, log, metrics, network, crash } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
@@ -169,7 +169,7 @@ export class DataPlane {
       metrics,
       network,
       crash,
-      folder,
+      directory,
       files,
       writer: this.#writer,
       channel,

@@ -32,7 +32,7 @@ export interface WorkerParts {
   readonly network: Network;
   readonly writer: MessageWriter;
   /** The Corefile's directory, the base for relative paths. */
-  readonly folder: string;
+  readonly directory: string;
   /** See `Program.files`. */
   readonly files: ReadonlyMap<string, Uint8Array>;
   /** Returns the worker's end of a channel, which is joined once the configuration has been built. */
@@ -156,7 +156,7 @@ function buildBlock(
     const { clock, random, metrics, network, writer, replica, counters } = worker;
     let channel: WorkerChannel | null = null;
     const ownChannel = (): WorkerChannel => (channel ??= worker.channel(`${generation}/${id}`));
-    const path = (file: string): string => resolve(worker.folder, plan.root, file);
+    const path = (file: string): string => resolve(worker.directory, plan.root, file);
     const context: WorkerContext = {
       zones,
       servers,

@@ -15,7 +15,7 @@ import { apiClient } from './client.ts';
 import { getJson } from './get-json.ts';
 import { endpointConnection, inClusterConnection } from './connection.ts';
 
-function folder(t: TestContext): string {
+function directory(t: TestContext): string {
   const made = mkdtempSync(join(tmpdir(), 'ndots-'));
   t.after(() => rmSync(made, { recursive: true }));
   return made;
@@ -33,7 +33,7 @@ function problemOf(run: () => unknown): Problem {
 
 /** Creates a service account directory like the one that the kubelet mounts. */
 function serviceAccount(t: TestContext, ca: string, token: string): string {
-  const path = folder(t);
+  const path = directory(t);
   writeFileSync(join(path, 'ca.crt'), ca);
   writeFileSync(join(path, 'token'), `${token}\n`);
   return path;
@@ -45,7 +45,7 @@ function inCluster(server: ApiServer, path: string): ReturnType<typeof inCluster
       KUBERNETES_SERVICE_HOST: '127.0.0.1',
       KUBERNETES_SERVICE_PORT: String(server.port),
     },
-    folder: path,
+    directory: path,
   });
 }
 
@@ -141,7 +141,7 @@ describe('in a pod', () => {
             KUBERNETES_SERVICE_HOST: '127.0.0.9',
             KUBERNETES_SERVICE_PORT: String((proxy.address() as AddressInfo).port),
           },
-          folder: path,
+          directory: path,
         });
       },
     });
@@ -170,7 +170,7 @@ describe('in a pod', () => {
     const path = serviceAccount(t, 'x', 'x');
     const connection = inClusterConnection({
       environment: { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' },
-      folder: path,
+      directory: path,
     });
     assert.equal(connection.url.href, 'https://[fd00::1]/');
   });
@@ -185,7 +185,7 @@ describe('in a pod', () => {
     const problem = problemOf(() =>
       inClusterConnection({
         environment: { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' },
-        folder: folder(t),
+        directory: directory(t),
       }),
     );
     assert.match(problem.remedy!, /automountServiceAccountToken/);
@@ -195,7 +195,7 @@ describe('in a pod', () => {
 describe('at an endpoint', () => {
   test('a client certificate is accepted', async (t) => {
     const authority = Authority.make('ndots test CA');
-    const path = folder(t);
+    const path = directory(t);
     const client = authority.issue('system:coredns');
     writeFileSync(join(path, 'cert'), client.cert);
     writeFileSync(join(path, 'key'), client.key);
@@ -311,7 +311,7 @@ describe('at an endpoint', () => {
     assert.match(problemOf(() => endpointConnection('ftp://x')).message, /not an API server URL/);
     for (const url of ['', '/etc/', '6080://127.0.0.1:1', 'a{2', 'a`b', 'a\\b', '10.0.0.0/8'])
       assert.match(problemOf(() => endpointConnection(url)).message, /not an API server URL/);
-    const path = join(folder(t), 'nowhere');
+    const path = join(directory(t), 'nowhere');
     mkdirSync(path);
     const tls = { cert: join(path, 'c'), key: join(path, 'k'), ca: join(path, 'ca') };
     assert.match(

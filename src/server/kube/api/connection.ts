@@ -48,7 +48,7 @@ export interface TlsMaterial {
 }
 
 /** The directory where the kubelet mounts a pod's token, CA and namespace. */
-export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+export const serviceAccountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
  * Connects as the pod's service account. The token and the CA are read for every request, because the kubelet replaces
@@ -57,11 +57,11 @@ export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccou
 export function inClusterConnection(
   parts: {
     readonly environment?: Readonly<Record<string, string | undefined>>;
-    readonly folder?: string;
+    readonly directory?: string;
   } = {},
 ): ApiConnection {
   const environment = parts.environment ?? process.env;
-  const folder = parts.folder ?? serviceAccountFolder;
+  const directory = parts.directory ?? serviceAccountDirectory;
   const host = environment['KUBERNETES_SERVICE_HOST'] ?? '';
   const port = environment['KUBERNETES_SERVICE_PORT'] ?? '';
   if (host === '' || port === '') {
@@ -72,8 +72,8 @@ export function inClusterConnection(
       remedy: 'outside a cluster, set the source: endpoint URL, kubeconfig FILE, or manifests DIR',
     });
   }
-  const tokenFile = join(folder, 'token');
-  const caFile = join(folder, 'ca.crt');
+  const tokenFile = join(directory, 'token');
+  const caFile = join(directory, 'ca.crt');
   for (const file of [tokenFile, caFile]) {
     requireFile(
       file,

@@ -20,7 +20,7 @@ interface Parts {
 
 /** Writes a kubeconfig as JSON, which is valid YAML. */
 function write(t: TestContext, { server = 'https://10.0.0.1:6443', cluster, user }: Parts): string {
-  const path = join(folder(t), 'config');
+  const path = join(directory(t), 'config');
   writeFileSync(
     path,
     JSON.stringify({
@@ -39,7 +39,7 @@ function write(t: TestContext, { server = 'https://10.0.0.1:6443', cluster, user
   return path;
 }
 
-function folder(t: TestContext): string {
+function directory(t: TestContext): string {
   const made = mkdtempSync(join(tmpdir(), 'ndots-'));
   t.after(() => rmSync(made, { recursive: true }));
   return made;
@@ -126,7 +126,7 @@ describe('a kubeconfig authenticates', () => {
 
 /** Creates an exec plugin that prints `answer` and counts how often it is called. */
 function plugin(t: TestContext, answer: string): { path: string; log: string } {
-  const path = folder(t);
+  const path = directory(t);
   const log = join(path, 'calls');
   const file = join(path, 'plugin');
   writeFileSync(join(path, 'answer'), answer);
@@ -236,7 +236,7 @@ describe('an exec plugin', () => {
   }
 
   test('that fails is reported with its last line', async (t) => {
-    const path = join(folder(t), 'plugin');
+    const path = join(directory(t), 'plugin');
     writeFileSync(path, '#!/bin/sh\necho first >&2\necho session expired >&2\nexit 3\n');
     chmodSync(path, 0o755);
     const connection = kubeconfigConnection(write(t, { user: execUser(path) }));
@@ -427,7 +427,7 @@ describe('a kubeconfig problem gives the position and the expected value:', () =
   }
 
   test('no current context', (t) => {
-    const path = join(folder(t), 'config');
+    const path = join(directory(t), 'config');
     writeFileSync(path, 'apiVersion: v1\ncontexts:\n- name: a\n- name: b\ncurrent-context: ""\n');
     const problem = problemOf(() => readKubeconfig(path));
     assert.match(problem.message, /no current-context/);
@@ -436,7 +436,7 @@ describe('a kubeconfig problem gives the position and the expected value:', () =
   });
 
   test('a file that is missing, empty, or not YAML', (t) => {
-    const path = folder(t);
+    const path = directory(t);
     assert.match(
       problemOf(() => readKubeconfig(join(path, 'x'))).message,
       /cannot read the kubeconfig/,

@@ -1,6 +1,6 @@
 /** Limits the share of CPU time spent on reading lists from the API server. */
 import type { Clock } from '../../base/clock.ts';
-import { processorLimit } from '../../runtime/processor-limit.ts';
+import { cpuLimit } from '../../runtime/cpu-limit.ts';
 
 export interface WorkShareParts {
   readonly clock: Clock;
@@ -74,6 +74,6 @@ export function shareOfThread(clock: Clock): WorkShare {
       const { user, system } = process.threadCpuUsage();
       return (user + system) / 1000;
     },
-    processors: processorLimit,
+    processors: cpuLimit,
   });
 }

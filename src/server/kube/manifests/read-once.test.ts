@@ -6,11 +6,11 @@ import { after, describe, test } from 'node:test';
 import type { Problem } from '../../base/problem.ts';
 import { readGoodManifests, readManifestsOnce } from './read-once.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-once-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-once-'));
+after(() => rmSync(directory, { recursive: true }));
 const file = (name: string, text: string): string => {
-  writeFileSync(join(folder, name), text);
-  return join(folder, name);
+  writeFileSync(join(directory, name), text);
+  return join(directory, name);
 };
 async function told(path: string): Promise<readonly string[]> {
   const found: string[] = [];
@@ -31,7 +31,7 @@ describe('manifests that are read once', () => {
   });
 
   test('are reported missing in an empty directory, one with other files, and one with other objects', async () => {
-    const empty = join(folder, 'empty');
+    const empty = join(directory, 'empty');
     mkdirSync(empty);
     assert.match(
       (await told(empty)).join(),

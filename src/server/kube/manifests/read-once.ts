@@ -1,6 +1,6 @@
 /** Reads the manifests in a directory or a file once, for commands that exit on their own. */
 import { Problem } from '../../base/problem.ts';
-import { ManifestFolder } from './folder.ts';
+import { ManifestDirectory } from './directory-scan.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
@@ -12,15 +12,15 @@ export async function readManifestsOnce(
   path: string,
   problem: (problem: Problem) => void,
 ): Promise<readonly Manifest[]> {
-  const folder = new ManifestFolder(path);
-  const { problems } = await folder.look();
-  const { manifests } = folder;
+  const directory = new ManifestDirectory(path);
+  const { problems } = await directory.look();
+  const { manifests } = directory;
   const [first] = problems;
   // If there is nothing to read, or nothing valid, the path is wrong. Treated as a cluster without objects, it would
   // give answers as if they did not exist.
   if (manifests.length === 0 && first !== undefined) throw withoutFate(first);
   for (const each of problems) problem(each);
-  if (manifests.length === 0 && problems.length === 0) problem(noManifests(path, folder.files));
+  if (manifests.length === 0 && problems.length === 0) problem(noManifests(path, directory.files));
   return manifests;
 }
 

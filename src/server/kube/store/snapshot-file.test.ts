@@ -19,7 +19,7 @@ import { ApiServer } from '../../../../test/kit/apiserver/server.ts';
 import { endpointConnection } from '../api/connection.ts';
 import { readSnapshot } from './snapshot-file.ts';
 
-function folder(t: TestContext): string {
+function directory(t: TestContext): string {
   const made = mkdtempSync(join(tmpdir(), 'ndots-'));
   t.after(() => rmSync(made, { recursive: true }));
   return made;
@@ -58,7 +58,7 @@ async function leaveFile(
 
 describe('a state stored on disk', () => {
   test('is served after a restart while the API server is unavailable', async (t) => {
-    const file = join(folder(t), 'state');
+    const file = join(directory(t), 'state');
     const again = await leaveFile(t, file);
     assert.equal(statSync(file).mode & 0o777, 0o600);
     await using rig = await makeRig(again());
@@ -71,7 +71,7 @@ describe('a state stored on disk', () => {
   });
 
   test('is replaced by the first list, which reports only the differences', async (t) => {
-    const file = join(folder(t), 'state');
+    const file = join(directory(t), 'state');
     const server = await ApiServer.start();
     t.after(() => server.stop());
     const connection = endpointConnection(server.url);
@@ -98,7 +98,7 @@ describe('a state stored on disk', () => {
   });
 
   test('keeps the slices of core Endpoints together', async (t) => {
-    const file = join(folder(t), 'state');
+    const file = join(directory(t), 'state');
     const server = await ApiServer.start({
       minor: 16,
       without: ['discovery.k8s.io/v1', 'discovery.k8s.io/v1beta1'],
@@ -127,7 +127,7 @@ describe('a state stored on disk', () => {
   });
 
   test('is not used if the API server answers', async (t) => {
-    const file = join(folder(t), 'state');
+    const file = join(directory(t), 'state');
     await leaveFile(t, file);
     const before = readFileSync(file, 'utf8');
     await using rig = await makeRig({ source: { snapshotFile: file } });
@@ -139,7 +139,7 @@ describe('a state stored on disk', () => {
   });
 
   test('is written a second after everything has been listed', async (t) => {
-    const file = join(folder(t), 'state');
+    const file = join(directory(t), 'state');
     await using rig = await makeRig({ source: { snapshotFile: file } });
     rig.server.put('services', service(1));
     rig.start();
@@ -151,7 +151,7 @@ describe('a state stored on disk', () => {
   });
 
   test('is written once a minute while there are changes', async (t) => {
-    const file = join(folder(t), 'state');
+    const file = join(directory(t), 'state');
     await using rig = await makeRig({ source: { snapshotFile: file } });
     rig.start();
     await until(() => rig.source.synced);
@@ -162,7 +162,7 @@ describe('a state stored on disk', () => {
   });
 
   test('is used if the API server neither answers nor refuses', async (t) => {
-    const file = join(folder(t), 'state');
+    const file = join(directory(t), 'state');
     const again = await leaveFile(t, file, { kind: 'hang' });
     const silent = await makeRig(again());
     silent.start();
@@ -178,7 +178,7 @@ describe('a state stored on disk', () => {
   ];
   for (const [name, damage, words] of damages) {
     test(`that is ${name} is ignored with a warning`, async (t) => {
-      const file = join(folder(t), 'state');
+      const file = join(directory(t), 'state');
       const again = await leaveFile(t, file);
       writeFileSync(file, damage(readFileSync(file, 'utf8')));
       await using rig = await makeRig(again());
@@ -191,7 +191,7 @@ describe('a state stored on disk', () => {
   }
 
   test('that is a named pipe without a writer is rejected at once', (t) => {
-    const file = join(folder(t), 'state');
+    const file = join(directory(t), 'state');
     execFileSync('mkfifo', [file]);
     assert.throws(
       () =>
@@ -205,7 +205,7 @@ describe('a state stored on disk', () => {
   });
 
   test('from another server, for other resources or too old is not used', async (t) => {
-    const file = join(folder(t), 'state');
+    const file = join(directory(t), 'state');
     const again = await leaveFile(t, file);
     {
       await using rig = await makeRig(again({ wanted: { pods: false } }));
@@ -225,7 +225,7 @@ describe('a state stored on disk', () => {
   });
 
   test('that cannot be written is reported, and nothing else is affected', async (t) => {
-    const file = join(folder(t), 'missing', 'state');
+    const file = join(directory(t), 'missing', 'state');
     await using rig = await makeRig({ source: { snapshotFile: file } });
     rig.server.put('services', service(1));
     rig.start();

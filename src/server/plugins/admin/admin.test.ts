@@ -12,8 +12,8 @@ import { testCertificate, testKey } from '../../../../test/kit/certificate.ts';
 import { scriptedNetwork } from '../../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-admin-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-admin-'));
+after(() => rmSync(directory, { recursive: true }));
 const at = '127.0.0.1:0';
 
 function serve(admin = `admin ${at}`, cache = 'cache'): Promise<World> {
@@ -28,7 +28,7 @@ function serve(admin = `admin ${at}`, cache = 'cache'): Promise<World> {
       `${at}1`,
       at,
     ),
-    { clock, network, folder },
+    { clock, network, directory },
   );
 }
 
@@ -189,7 +189,7 @@ describe('admin', () => {
   });
 
   test('with a token, only clients that send it are accepted, even after it changes', async () => {
-    const file = join(folder, 'token');
+    const file = join(directory, 'token');
     writeFileSync(file, 'a-secret-of-some-length\n');
     const address = ':0';
     const world = await serve(`admin ${address} {\n token_file ${file}\n}`);
@@ -214,8 +214,8 @@ describe('admin', () => {
   });
 
   test('with a CA, only clients whose certificate it signed are accepted', async () => {
-    writeFileSync(join(folder, 'cert.pem'), testCertificate);
-    writeFileSync(join(folder, 'key.pem'), testKey);
+    writeFileSync(join(directory, 'cert.pem'), testCertificate);
+    writeFileSync(join(directory, 'key.pem'), testKey);
     const address = ':0';
     const world = await serve(`admin ${address} {\n tls cert.pem key.pem cert.pem\n}`);
     const query = 'command=cache/explain&name=a';
@@ -227,7 +227,7 @@ describe('admin', () => {
   });
 
   test('a publicly reachable address is refused without a token or a CA', async () => {
-    writeFileSync(join(folder, 'short'), 'secret');
+    writeFileSync(join(directory, 'short'), 'secret');
     for (const [admin, problem] of [
       ['admin :0', /is reachable from other machines/],
       ['admin 0.0.0.0:0', /is reachable from other machines/],

@@ -17,7 +17,7 @@ import { makeWorld, type World } from '../../../../test/kit/world.ts';
 const zone = (serial: number, address = '192.0.2.1'): string =>
   `$TTL 60\n@ SOA ns host ${serial} 2 3 4 5\n@ NS ns\nns A 192.0.2.9\nwww A ${address}\n`;
 
-function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
+function directory(t: TestContext, files: Readonly<Record<string, string>>): string {
   const path = mkdtempSync(join(tmpdir(), 'ndots-auto-'));
   t.after(() => rmSync(path, { recursive: true }));
   for (const [name, text] of Object.entries(files)) {
@@ -35,7 +35,7 @@ async function served(
 ): Promise<World> {
   const world = await makeWorld(
     `. {\n auto ${zones} {\n directory ${directory}\n reload 10s\n }\n whoami\n}`,
-    { folder: path },
+    { directory: path },
   );
   t.after(() => world.close());
   return world;
@@ -55,7 +55,7 @@ async function www(world: World, zoneName: string): Promise<string> {
 
 describe('auto', () => {
   test('a reload does not repeat warnings about zones whose files are unchanged', async (t) => {
-    const path = folder(t, { 'zones/db.example.org': zone(1) });
+    const path = directory(t, { 'zones/db.example.org': zone(1) });
     const world = await served(t, path);
     const before = world.log.length;
     await world.server.reload();
@@ -68,7 +68,7 @@ describe('auto', () => {
   });
 
   test('files in a directory and its subdirectories are served as zones named after them', async (t) => {
-    const path = folder(t, {
+    const path = directory(t, {
       'zones/db.example.org': zone(1),
       'zones/deep/db.Example.NET': zone(1, '192.0.2.2'),
       'zones/notes.txt': 'no zone',
@@ -80,7 +80,7 @@ describe('auto', () => {
   });
 
   test("the pattern and the template determine each file's zone", async (t) => {
-    const path = folder(t, {
+    const path = directory(t, {
       'zones/org.example.zone': zone(1),
       'zones/org.example.zone.bak': '(',
     });
@@ -93,14 +93,14 @@ describe('auto', () => {
   });
 
   test("only names in the directive's zones are answered", async (t) => {
-    const path = folder(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
+    const path = directory(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
     const world = await served(t, path, 'zones', 'org');
     assert.equal(await www(world, 'example.org'), '192.0.2.1');
     assert.equal(await www(world, 'example.net'), 'whoami');
   });
 
   test('new, changed and removed files are picked up, and an error changes nothing', async (t) => {
-    const path = folder(t, { 'real/db.example.org': zone(1) });
+    const path = directory(t, { 'real/db.example.org': zone(1) });
     symlinkSync(join(path, 'real'), join(path, 'zones'));
     const world = await served(t, path);
     writeFileSync(join(path, 'real/db.example.net'), zone(1));
@@ -119,7 +119,7 @@ describe('auto', () => {
   });
 
   test('an unreadable directory or file removes no zone', async (t) => {
-    const path = folder(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
+    const path = directory(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
     const [zones, file, aside] = ['zones', 'zones/db.example.org', 'aside'].map((name) =>
       join(path, name),
     ) as [string, string, string];
@@ -146,7 +146,7 @@ describe('auto', () => {
   });
 
   test('an unreadable file does not remove its zone on a reload either', async (t) => {
-    const path = folder(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
+    const path = directory(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
     const world = await served(t, path);
     const file = join(path, 'zones/db.example.org');
     unlinkSync(file);
@@ -160,7 +160,7 @@ describe('auto', () => {
   });
 
   test('a missing directory causes a warning and may be created later', async (t) => {
-    const path = folder(t, {});
+    const path = directory(t, {});
     const world = await served(t, path);
     assert.match(world.log[0]!, /Directory does not exist/);
     mkdirSync(join(path, 'zones'));

@@ -10,7 +10,7 @@ import { duration } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../engine/contract/zone-match.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
-import { zoneFiles } from './folder.ts';
+import { zoneFiles } from './zone-directory.ts';
 import { readNaming, type ZoneNaming } from './naming.ts';
 import { errorCode } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';
@@ -55,22 +55,22 @@ export const auto: Plugin = definePlugin({
   syntax,
   async control({ naming, reloadMs }, context) {
     if (naming === null) return;
-    const folder = context.path(naming.directory);
+    const directory = context.path(naming.directory);
     const { clock, log, metrics } = context;
-    checkFolder(folder, (text) => log.warning(text));
+    checkDirectory(directory, (text) => log.warning(text));
     // Imported lazily, because only the main thread needs it.
     const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const publisher = context.replicated(
-      keyOf(naming, folder),
+      keyOf(naming, directory),
       (open) => new ZonePublisher(open, context.clock),
     );
     const reloader = new ZoneReloader({ publisher, clock, log, metrics });
     const look = async (): Promise<void> => {
-      const { sources, isHidden } = zoneFiles(folder, naming, log);
+      const { sources, isHidden } = zoneFiles(directory, naming, log);
       const there = new Set(sources.map(({ zone }) => zone));
       for (const zone of publisher.names) {
-        if (there.has(zone) || isHidden(publisher.paths.get(zone) ?? folder)) continue;
+        if (there.has(zone) || isHidden(publisher.paths.get(zone) ?? directory)) continue;
         reloader.forget(zone);
         log.info(`Deleting zone \`${zone}'`);
       }
@@ -104,7 +104,7 @@ export const auto: Plugin = definePlugin({
  * Checks the directory. It may be missing, because it can be created later.
  * @throws Problem if it cannot be read
  */
-function checkFolder(path: string, warn: (text: string) => void): void {
+function checkDirectory(path: string, warn: (text: string) => void): void {
   try {
     statSync(path);
   } catch (error) {

@@ -10,8 +10,8 @@ import { printData } from '../../wire/print.ts';
 import { scriptedNetwork, type Answer, type Asked } from '../../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-autopath-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-autopath-'));
+after(() => rmSync(directory, { recursive: true }));
 
 const objects = [
   ...['default', 'shop', 'com', 'host'].map((name) => ({
@@ -49,11 +49,11 @@ const objects = [
   },
 ];
 writeFileSync(
-  join(folder, 'objects.json'),
+  join(directory, 'objects.json'),
   JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
 );
 writeFileSync(
-  join(folder, 'resolv.conf'),
+  join(directory, 'resolv.conf'),
   'nameserver 192.0.2.1\nsearch corp.example example.net\noptions ndots:5\n',
 );
 
@@ -87,14 +87,14 @@ async function serve(
       errors
       ${autopath}
       kubernetes cluster.local in-addr.arpa {
-        manifests ${folder}
+        manifests ${directory}
         ${kubernetes}
       }
       forward . 192.0.2.53 {
         ${forward}
       }
     }`,
-    { clock, network, folder },
+    { clock, network, directory },
   );
   return { ...world, asked: network.asked };
 }
@@ -341,7 +341,7 @@ describe('a search path from a file', () => {
   test('skips plugins that do not know a name and do not pass it on', async () => {
     const world = await makeWorld(
       '.:53 {\n errors\n autopath resolv.conf\n hosts {\n 192.0.2.9 printer.example.net\n 192.0.2.8 bare\n }\n}',
-      { folder },
+      { directory },
     );
     assert.equal(
       say(await world.ask('printer.corp.example. A')),
@@ -358,13 +358,13 @@ describe('a search path from a file', () => {
 
   test('leads from a name no plugin handles to one in a zone', async () => {
     writeFileSync(
-      join(folder, 'db.home'),
+      join(directory, 'db.home'),
       '@ 60 SOA ns host 7 7200 3600 86400 60\n@ NS ns\nns A 192.0.2.1\n',
     );
-    writeFileSync(join(folder, 'two.conf'), 'search example.net home.example\n');
+    writeFileSync(join(directory, 'two.conf'), 'search example.net home.example\n');
     const world = await makeWorld(
       'home.example:53 example.net:53 {\n autopath two.conf\n file db.home home.example\n}',
-      { folder },
+      { directory },
     );
     assert.equal(
       say(await world.ask('ns.example.net. A')),
@@ -407,11 +407,11 @@ describe('another plugin as the source', () => {
 
   test('works with erratic, which has the same search domains for all clients', async () => {
     writeFileSync(
-      join(folder, 'db.root'),
+      join(directory, 'db.root'),
       '@ 60 SOA ns host 1 2 3 4 5\ngoogle.com. 60 A 192.0.2.7\nmail.b.example.org. 60 A 192.0.2.8\n',
     );
     const world = await makeWorld('. {\n autopath @erratic\n file db.root .\n erratic\n}', {
-      folder,
+      directory,
     });
     assert.equal(
       say(await world.ask('google.com.a.example.org. A')),
@@ -432,7 +432,7 @@ describe('in a server block for the cluster zone only', () => {
       search compute.internal
     }
     kubernetes {
-      manifests ${folder}
+      manifests ${directory}
     }
   }
   ${others}`;
@@ -443,7 +443,7 @@ describe('in a server block for the cluster zone only', () => {
     const world = await makeWorld(corefile('. {\n forward . 192.0.2.53\n}'), {
       clock,
       network,
-      folder,
+      directory,
     });
     assert.match(say(await world.ask(`www.example.org.${suffix} A`)), /198\.51\.100\.7$/);
   });
@@ -456,13 +456,13 @@ describe('in a server block for the cluster zone only', () => {
         '    kubernetes',
         '    forward . 192.0.2.53\n    kubernetes',
       );
-      const world = await makeWorld(own, { clock, network, folder });
+      const world = await makeWorld(own, { clock, network, directory });
       assert.match(say(await world.ask(`www.example.org.${suffix} A`)), /198\.51\.100\.7$/);
       assert.deepEqual([...new Set(network.asked.map(({ to }) => to))], ['192.0.2.53:53']);
     });
 
   test('the client continues its own search if this server does not serve those names', async () => {
-    const world = await makeWorld(corefile(''), { folder });
+    const world = await makeWorld(corefile(''), { directory });
     assert.equal(say(await world.ask(`www.example.org.${suffix} A`)), 'NXDOMAIN | SOA');
   });
 });

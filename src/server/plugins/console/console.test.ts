@@ -24,10 +24,10 @@ import { Tap } from '../../engine/taps/message-tap.ts';
 import { FrameReader } from '../../wire/frame-stream.ts';
 import { TapReaders } from './tap-readers.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-console-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-console-'));
+after(() => rmSync(directory, { recursive: true }));
 const TOKEN = 'a-token-that-is-long-enough';
-writeFileSync(join(folder, 'token'), `${TOKEN}\n`);
+writeFileSync(join(directory, 'token'), `${TOKEN}\n`);
 const at = '127.0.0.1:0';
 
 async function serve(t: TestContext, words = 'token_file token'): Promise<World> {
@@ -36,7 +36,7 @@ async function serve(t: TestContext, words = 'token_file token'): Promise<World>
       `${at}1`,
       at,
     ),
-    { clock: new VirtualClock(), folder },
+    { clock: new VirtualClock(), directory },
   );
   t.after(() => world.close());
   return world;
@@ -140,13 +140,13 @@ describe('console', () => {
   });
 
   test('a missing or short token file stops the start', async () => {
-    writeFileSync(join(folder, 'short'), 'short');
+    writeFileSync(join(directory, 'short'), 'short');
     for (const [file, why] of [
       ['nowhere', /token_file cannot be read/],
       ['short', /has 5 characters/],
     ] as const)
       await assert.rejects(
-        makeWorld(`. {\n console ${at} {\n token_file ${file}\n }\n whoami\n}`, { folder }),
+        makeWorld(`. {\n console ${at} {\n token_file ${file}\n }\n whoami\n}`, { directory }),
         why,
       );
   });

@@ -45,11 +45,11 @@ interface Made {
 
 /** A signed zone. Its clock keeps running while signatures are made in other threads. */
 async function signed(t: TestContext, made: Made = {}): Promise<World> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-dnssec-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, 'db'), made.text ?? zone);
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-dnssec-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'db'), made.text ?? zone);
   const keys = made.keys ?? [zoneKey('example.org.')];
-  const files = keys.map((key) => writeZoneKey(folder, key));
+  const files = keys.map((key) => writeZoneKey(directory, key));
   const clock = new VirtualClock();
   const corefile = `example.org:53 {
     file db
@@ -61,7 +61,7 @@ async function signed(t: TestContext, made: Made = {}): Promise<World> {
     ${made.more ?? ''}
   }\n${made.blocks ?? ''}`;
   const network = scriptedNetwork(clock, () => ({ answer: ['@ 60 A 192.0.2.77'] }));
-  const world = await makeWorld(corefile, { folder, clock, network });
+  const world = await makeWorld(corefile, { directory, clock, network });
   t.after(() => world.close());
   return {
     ...world,

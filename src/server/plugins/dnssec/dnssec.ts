@@ -1,6 +1,6 @@
 /** `dnssec`: signs replies on the fly (RFC 4033 to 4035) and generates a denial proof for each query. */
 import { MinuteDigest } from '../../base/minute-digest.ts';
-import { processorCount } from '../../base/processor-count.ts';
+import { cpuCount } from '../../base/cpu-count.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
@@ -128,7 +128,7 @@ export const dnssec: Plugin = definePlugin({
     context.onMessage((message) => {
       const pairs = message as readonly KeyPair[];
       if (pairs.length === 0) return;
-      const processors = processorCount();
+      const processors = cpuCount();
       const inTurns = processors === 1 || pairs.every(isQuick);
       const made = new DnssecLink({
         zones: new SignedZones(names),

@@ -22,8 +22,8 @@ import { Incoming } from './incoming.ts';
 import type { DnstapEndpoint } from './dnstap-options.ts';
 import { Outgoing } from './outgoing.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-dnstap-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-dnstap-'));
+after(() => rmSync(directory, { recursive: true }));
 
 let lines: string[] = [];
 const closing: { close(): Promise<void> }[] = [];
@@ -36,7 +36,7 @@ const log = makeLog((line) => lines.push(line));
 const unix = (name: string, listen = false): DnstapEndpoint => ({
   listen,
   kind: 'unix',
-  path: join(folder, name),
+  path: join(directory, name),
   host: '',
   port: 0,
   text: name,
@@ -73,7 +73,7 @@ async function outgoing(endpoint: DnstapEndpoint): Promise<Outgoing> {
 }
 
 async function collector(name: string, reads = true): Promise<DnstapCollector> {
-  const made = await DnstapCollector.listen({ path: join(folder, name) }, reads);
+  const made = await DnstapCollector.listen({ path: join(directory, name) }, reads);
   closing.push(made);
   return made;
 }
@@ -180,7 +180,7 @@ describe('a listener for sinks', () => {
     const ring = into.frames.add(1 << 16);
     const sinks: DnstapReader[] = [];
     for (const round of [1, 2]) {
-      sinks.push(new DnstapReader(connect({ path: join(folder, 'e.sock') })));
+      sinks.push(new DnstapReader(connect({ path: join(directory, 'e.sock') })));
       await until(() => sinks.at(-1)!.controls.includes(CONTROL.START), `sink ${round}`);
       fill(ring, round * 10, round * 10 + 10);
       await until(() => sinks[0]!.messages.length === round * 10, 'messages');
@@ -197,7 +197,7 @@ describe('a listener for sinks', () => {
     closing.push(into);
     into.start();
     const ring = into.frames.add(1 << 20);
-    const path = join(folder, 'f.sock');
+    const path = join(directory, 'f.sock');
     const good = new DnstapReader(connect({ path }));
     const lame = connect({ path });
     const slow = new DnstapReader(lame);
@@ -218,7 +218,7 @@ describe('a listener for sinks', () => {
     const into = new Incoming(unix('h.sock', true), null, false, new VirtualClock(), log);
     closing.push(into);
     into.start();
-    const path = join(folder, 'h.sock');
+    const path = join(directory, 'h.sock');
     const gone: number[] = [];
     const sockets: Socket[] = [];
     const come = async (greets: boolean): Promise<void> => {
@@ -250,7 +250,7 @@ describe('a listener for sinks', () => {
   });
 
   test('takes over a socket file without a listener', async () => {
-    const path = join(folder, 'g.sock');
+    const path = join(directory, 'g.sock');
     writeFileSync(path, '');
     rmSync(path);
     const before = new Incoming(unix('g.sock', true), null, false, systemClock, log);
@@ -381,13 +381,13 @@ describe('dnstap over TLS', () => {
       authority.issue(name, ['127.0.0.1'], new Date(Date.now() + 3600_000), Date.now()),
     );
     const put = ({ cert, key }: { cert: string; key: string }): void => {
-      writeFileSync(join(folder, 'renewed.pem'), cert);
-      writeFileSync(join(folder, 'renewed.key'), key);
+      writeFileSync(join(directory, 'renewed.pem'), cert);
+      writeFileSync(join(directory, 'renewed.key'), key);
     };
     put(identities[0]!);
     const corefile = (more: string): string =>
       `.:53 {\n reload\n dnstap listen tls://127.0.0.1:${port} {\n tls renewed.pem renewed.key\n }\n ${more}\n whoami\n}`;
-    const world = await makeWorld(corefile(''), { folder, clock: new VirtualClock() });
+    const world = await makeWorld(corefile(''), { directory, clock: new VirtualClock() });
     t.after(() => world.close());
     const subject = (): Promise<string> =>
       new Promise((resolve, reject) => {
@@ -402,7 +402,7 @@ describe('dnstap over TLS', () => {
     world.setCorefile(corefile('errors'));
     assert.ok(await world.server.reload());
     assert.equal(await subject(), 'CN=two');
-    writeFileSync(join(folder, 'renewed.pem'), identities[0]!.cert.slice(0, 300));
+    writeFileSync(join(directory, 'renewed.pem'), identities[0]!.cert.slice(0, 300));
     world.setCorefile(corefile('log'));
     assert.equal(await world.server.reload(), false);
     assert.equal(await subject(), 'CN=two');
@@ -430,11 +430,11 @@ function connectable(path: string): boolean {
 }
 
 describe('dnstap: the directive', () => {
-  writeFileSync(join(folder, 'cert.pem'), testCertificate);
-  writeFileSync(join(folder, 'key.pem'), testKey);
+  writeFileSync(join(directory, 'cert.pem'), testCertificate);
+  writeFileSync(join(directory, 'key.pem'), testKey);
   const problem = async (text: string): Promise<string> => {
     try {
-      const world = await makeWorld(`.:53 {\n ${text}\n whoami\n}`, { folder });
+      const world = await makeWorld(`.:53 {\n ${text}\n whoami\n}`, { directory });
       await world.close();
       return '';
     } catch (error) {

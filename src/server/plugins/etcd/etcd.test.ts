@@ -535,13 +535,13 @@ describe('the directive etcd', () => {
   });
 
   test('rejects a missing certificate, or one for another key, before connecting to etcd', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-etcd-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    writeFileSync(join(folder, 'cert.pem'), testCertificate);
-    writeFileSync(join(folder, 'other.pem'), strangerCertificate);
-    writeFileSync(join(folder, 'key.pem'), testKey);
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-etcd-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    writeFileSync(join(directory, 'cert.pem'), testCertificate);
+    writeFileSync(join(directory, 'other.pem'), strangerCertificate);
+    writeFileSync(join(directory, 'key.pem'), testKey);
     const start = (files: string): Promise<unknown> =>
-      makeWorld(`. {\n etcd {\n endpoint https://127.0.0.1:1\n tls ${files}\n }\n}`, { folder });
+      makeWorld(`. {\n etcd {\n endpoint https://127.0.0.1:1\n tls ${files}\n }\n}`, { directory });
     await assert.rejects(start('cert.pem missing.pem'), /could not load TLS file missing\.pem/);
     await assert.rejects(start('missing.pem'), /could not load TLS file missing\.pem/);
     await assert.rejects(start('other.pem key.pem'), /could not load TLS cert/);

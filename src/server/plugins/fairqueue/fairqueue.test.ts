@@ -10,8 +10,8 @@ import { printMessage } from '../../wire/print.ts';
 import { scriptedNetwork } from '../../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-fairqueue-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-fairqueue-'));
+after(() => rmSync(directory, { recursive: true }));
 const pod = (namespace: string, ip: string): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -20,7 +20,7 @@ const pod = (namespace: string, ip: string): object => ({
   status: { phase: 'Running', podIP: ip, podIPs: [{ ip }] },
 });
 writeFileSync(
-  join(folder, 'objects.json'),
+  join(directory, 'objects.json'),
   JSON.stringify({
     apiVersion: 'v1',
     kind: 'List',
@@ -51,7 +51,7 @@ function serve(lines: string, more = ''): Promise<World> {
  }
  ${more}
  kubernetes cluster.local {
-  manifests ${folder}
+  manifests ${directory}
   pods verified
  }
  forward . 192.0.2.53

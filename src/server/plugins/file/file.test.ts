@@ -39,7 +39,7 @@ _sip._tcp SRV 1 2 5060 mail
 $GENERATE 1-3 host-\${0,2} A 192.0.2.1$
 `;
 
-function folder(t: TestContext, files: Readonly<Record<string, string>>): string {
+function directory(t: TestContext, files: Readonly<Record<string, string>>): string {
   const path = mkdtempSync(join(tmpdir(), 'ndots-file-'));
   t.after(() => rmSync(path, { recursive: true }));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
@@ -47,9 +47,9 @@ function folder(t: TestContext, files: Readonly<Record<string, string>>): string
 }
 
 async function served(t: TestContext, text = zone, more = ''): Promise<World> {
-  const path = folder(t, { 'db.example.org': text });
+  const path = directory(t, { 'db.example.org': text });
   const world = await makeWorld(`.:53 {\n file db.example.org example.org {\n${more}\n}\n}`, {
-    folder: path,
+    directory: path,
   });
   t.after(() => world.close());
   return world;
@@ -154,9 +154,9 @@ describe('file', () => {
 
   test('invalid UTF-8 is preserved in names and texts, and ignored in comments', async (t) => {
     const latin1 = Buffer.from(`${zone}; B\xfcro\ncaf\xe9 TXT "\xa7 1"\n`, 'latin1');
-    const path = folder(t, { db: '' });
+    const path = directory(t, { db: '' });
     writeFileSync(join(path, 'db'), latin1);
-    const world = await makeWorld('example.org {\n file db\n}', { folder: path });
+    const world = await makeWorld('example.org {\n file db\n}', { directory: path });
     t.after(() => world.close());
     assert.equal(
       (await ask(world, 'caf\\233.example.org. TXT'))[1],
@@ -165,10 +165,10 @@ describe('file', () => {
   });
 
   test('a UTF-16 file is rejected with that reason', async (t) => {
-    const path = folder(t, { db: '' });
+    const path = directory(t, { db: '' });
     writeFileSync(join(path, 'db'), Buffer.from(`\uFEFF${zone}`, 'utf16le'));
     await assert.rejects(
-      makeWorld('example.org {\n file db\n}', { folder: path }),
+      makeWorld('example.org {\n file db\n}', { directory: path }),
       /db:1:1: the file is UTF-16/,
     );
   });
@@ -211,13 +211,13 @@ describe('file', () => {
   });
 
   test('an alias to a name outside the zone is followed through the whole server', async (t) => {
-    const path = folder(t, {
+    const path = directory(t, {
       'db.example.org': zone,
       'db.example.net': '@ 60 IN SOA ns host 1 2 3 4 5\nwww 60 A 192.0.2.77\n',
     });
     const world = await makeWorld(
       'example.org {\n file db.example.org\n}\nexample.net {\n file db.example.net\n}',
-      { folder: path },
+      { directory: path },
     );
     t.after(() => world.close());
     assert.deepEqual(await ask(world, 'out.example.org. A'), [
@@ -235,7 +235,7 @@ describe('file', () => {
   });
 
   test('an alias into a delegated zone without name servers is followed', async (t) => {
-    const path = folder(t, {
+    const path = directory(t, {
       'db.example.org':
         '@ 60 IN SOA ns host 1 2 3 4 5\nwww 60 CNAME www.foo\nlost 60 CNAME no.foo\n',
       'db.foo': '@ 60 IN SOA ns host 6 2 3 4 5\nwww 60 A 192.0.2.53\n',
@@ -243,7 +243,7 @@ describe('file', () => {
     const both = 'file db.example.org example.org\nfile db.foo foo.example.org';
     const apart = 'file db.example.org\n}\nfoo.example.org {\nfile db.foo';
     for (const block of [`. {\n${both}\n}`, `example.org {\n${apart}\n}`]) {
-      const world = await makeWorld(block, { folder: path });
+      const world = await makeWorld(block, { directory: path });
       assert.deepEqual(await ask(world, 'www.example.org. A'), [
         'NOERROR aa',
         'www.example.org. 60 CNAME www.foo.example.org.',
@@ -337,10 +337,10 @@ describe('file', () => {
   });
 
   test('with fallthrough, a name without records goes to the next plugin', async (t) => {
-    const path = folder(t, { 'db.example.org': zone });
+    const path = directory(t, { 'db.example.org': zone });
     const world = await makeWorld(
       '.:53 {\n file db.example.org example.org {\n fallthrough\n }\n whoami\n}',
-      { folder: path },
+      { directory: path },
     );
     t.after(() => world.close());
     assert.equal((await world.ask('nothing.example.org. A')).additional.length, 2);
@@ -349,13 +349,13 @@ describe('file', () => {
   });
 
   test("DS at a zone's apex is left to the parent zone", async (t) => {
-    const path = folder(t, {
+    const path = directory(t, {
       'db.example.org': zone,
       'db.cut': '@ 60 IN SOA ns host 9 2 3 4 5\n@ 60 NS ns\nwww 60 A 192.0.2.8\n',
     });
     const world = await makeWorld(
       '.:53 {\n file db.cut cut.example.org\n file db.example.org example.org\n}',
-      { folder: path },
+      { directory: path },
     );
     t.after(() => world.close());
     assert.equal((await world.ask('cut.example.org. DS')).answer.length, 1);
@@ -363,69 +363,72 @@ describe('file', () => {
   });
 
   test('all errors in a file are reported at startup, each with its location', async (t) => {
-    const path = folder(t, {
+    const path = directory(t, {
       'db.bad':
         '$TTL 60\n@ SOA ns host 1 2 3 4 5\nwww A 192.0.2\nwww AAA ::1\n$INCLUDE no.inc\n( open A 192.0.2.1\n',
     });
-    await assert.rejects(makeWorld('example.org {\n file db.bad\n}', { folder: path }), (error) => {
-      const { problems } = error as { problems: { message: string }[] };
-      assert.deepEqual(
-        problems.map(({ message }) =>
-          message.replace(/^.*db\.bad/, '').replace(/ \S*\/no\.inc/, ' no.inc'),
-        ),
-        [
-          ':3:7: A address must be an IPv4 address, not "192.0.2"',
-          ':4:5: "AAA" is not a TTL, class or record type',
-          ':5:1: $INCLUDE: cannot read no.inc: no such file or directory',
-          ':6:1: parenthesis is never closed',
-        ],
-      );
-      return true;
-    });
+    await assert.rejects(
+      makeWorld('example.org {\n file db.bad\n}', { directory: path }),
+      (error) => {
+        const { problems } = error as { problems: { message: string }[] };
+        assert.deepEqual(
+          problems.map(({ message }) =>
+            message.replace(/^.*db\.bad/, '').replace(/ \S*\/no\.inc/, ' no.inc'),
+          ),
+          [
+            ':3:7: A address must be an IPv4 address, not "192.0.2"',
+            ':4:5: "AAA" is not a TTL, class or record type',
+            ':5:1: $INCLUDE: cannot read no.inc: no such file or directory',
+            ':6:1: parenthesis is never closed',
+          ],
+        );
+        return true;
+      },
+    );
   });
 
   test('a transfer printed by dig is a valid zone file, with its SOA record at both ends', async (t) => {
     const soa = 'example.org. 60 IN SOA ns.example.org. host.example.org. 1 2 3 4 5\n';
     const whole = `${soa}example.org. 60 IN NS ns.example.org.\nns.example.org. 60 IN A 192.0.2.1\n`;
-    const path = folder(t, { db: whole + soa, two: whole + soa.replace(' 1 2', ' 2 2') });
-    const world = await makeWorld('example.org {\n file db\n}', { folder: path });
+    const path = directory(t, { db: whole + soa, two: whole + soa.replace(' 1 2', ' 2 2') });
+    const world = await makeWorld('example.org {\n file db\n}', { directory: path });
     t.after(() => world.close());
     assert.equal((await world.ask('example.org. SOA')).answer.length, 1);
     await assert.rejects(
-      makeWorld('example.org {\n file two\n}', { folder: path }),
+      makeWorld('example.org {\n file two\n}', { directory: path }),
       /another SOA record/,
     );
   });
 
   test('a byte order mark before the first line is ignored', async (t) => {
-    const path = folder(t, { db: '\uFEFF$TTL 60\r\n@ SOA ns host 1 2 3 4 5\r\n@ NS ns\r\n' });
-    const world = await makeWorld('example.org {\n file db\n}', { folder: path });
+    const path = directory(t, { db: '\uFEFF$TTL 60\r\n@ SOA ns host 1 2 3 4 5\r\n@ NS ns\r\n' });
+    const world = await makeWorld('example.org {\n file db\n}', { directory: path });
     t.after(() => world.close());
     assert.equal((await world.ask('example.org. NS')).answer.length, 1);
   });
 
   test('a directory is not accepted as a zone, unlike a missing file', async (t) => {
-    const path = folder(t, { db: '' });
+    const path = directory(t, { db: '' });
     await assert.rejects(
       makeWorld(`example.org {\n file ${path}\n}`),
-      /plugin\/file: open .*folder|directory/,
+      /plugin\/file: open .*directory|directory/,
     );
-    const world = await makeWorld('example.org {\n file not-yet\n}', { folder: path });
+    const world = await makeWorld('example.org {\n file not-yet\n}', { directory: path });
     await world.close();
   });
 
   test('a file without an SOA record is not a zone', async (t) => {
-    const path = folder(t, { db: '$TTL 60\nwww A 192.0.2.1\n' });
+    const path = directory(t, { db: '$TTL 60\nwww A 192.0.2.1\n' });
     await assert.rejects(
-      makeWorld('example.org {\n file db\n}', { folder: path }),
+      makeWorld('example.org {\n file db\n}', { directory: path }),
       /no SOA record/,
     );
   });
 
   test('a new serial is served after the reload time; an error leaves the zone unchanged', async (t) => {
-    const path = folder(t, { db: zone });
+    const path = directory(t, { db: zone });
     const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
-      folder: path,
+      directory: path,
     });
     t.after(() => world.close());
     const address = async (): Promise<string | undefined> =>
@@ -454,13 +457,13 @@ describe('file', () => {
 
   test('a changed included file is detected like the zone file, both its serial and a fixed error', async (t) => {
     const soa = (serial: number): string => `@ SOA ns host ${serial} 2 3 4 5\n`;
-    const path = folder(t, {
+    const path = directory(t, {
       db: '$TTL 60\n$INCLUDE soa.inc\n@ NS ns\nns A 192.0.2.9\n$INCLUDE hosts.inc\n',
       'soa.inc': soa(1),
       'hosts.inc': 'www A 192.0.2.1\n',
     });
     const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
-      folder: path,
+      directory: path,
     });
     t.after(() => world.close());
     const later = async (files: Readonly<Record<string, string>>): Promise<string | undefined> => {
@@ -484,9 +487,9 @@ describe('file', () => {
   test('a decreasing serial, or an unchanged one in a changed file, causes a warning about secondaries', async (t) => {
     const text = (serial: number, address: string): string =>
       zone.replace('hostmaster 1', `hostmaster ${serial}`).replace('192.0.2.3', address);
-    const path = folder(t, { db: text(5, '192.0.2.3') });
+    const path = directory(t, { db: text(5, '192.0.2.3') });
     const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
-      folder: path,
+      directory: path,
     });
     t.after(() => world.close());
     const later = async (content: string): Promise<string> => {
@@ -513,8 +516,8 @@ describe('file', () => {
   test('a reload of the Corefile gives the same warnings about serials', async (t) => {
     const text = (serial: number, address: string): string =>
       zone.replace('hostmaster 1', `hostmaster ${serial}`).replace('192.0.2.3', address);
-    const path = folder(t, { db: text(5, '192.0.2.3') });
-    const world = await makeWorld('example.org {\n file db\n}', { folder: path });
+    const path = directory(t, { db: text(5, '192.0.2.3') });
+    const world = await makeWorld('example.org {\n file db\n}', { directory: path });
     t.after(() => world.close());
     const reloaded = async (content: string): Promise<string> => {
       const before = world.log.length;
@@ -532,9 +535,9 @@ describe('file', () => {
   });
 
   test('a missing file causes SERVFAIL until it appears', async (t) => {
-    const path = folder(t, {});
+    const path = directory(t, {});
     const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
-      folder: path,
+      directory: path,
     });
     t.after(() => world.close());
     assert.match(
@@ -549,7 +552,7 @@ describe('file', () => {
   });
 
   test('a reload to a missing file is accepted, as in CoreDNS, with a warning that names it', async (t) => {
-    const world = await makeWorld('. {\n whoami\n}', { folder: folder(t, {}) });
+    const world = await makeWorld('. {\n whoami\n}', { directory: directory(t, {}) });
     t.after(() => world.close());
     world.setCorefile('example.org {\n file db.nope\n}');
     assert.equal(await world.clock.run(world.server.reload()), true);

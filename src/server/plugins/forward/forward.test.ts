@@ -31,12 +31,13 @@ import { realPlaces, type PlacesWorld } from './find-upstreams.ts';
 import { ownUpstreams } from './own-upstreams.ts';
 
 let open: World | null = null;
-const folders: string[] = [];
+const directories: string[] = [];
 
 afterEach(async () => {
   await open?.close();
   open = null;
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  for (const directory of directories.splice(0))
+    rmSync(directory, { recursive: true, force: true });
 });
 
 const up: Answer = { answer: ['@ 300 A 192.0.2.1'] };
@@ -63,9 +64,9 @@ function extendedError(message: Message): string | null {
 const served = (world: { readonly network: ScriptedNetwork }): string[] =>
   world.network.asked.map(({ to }) => to);
 
-function folder(files: Readonly<Record<string, string>>): string {
+function directory(files: Readonly<Record<string, string>>): string {
   const made = mkdtempSync(join(tmpdir(), 'forward-'));
-  folders.push(made);
+  directories.push(made);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(made, name), text);
   return made;
 }
@@ -478,8 +479,8 @@ describe('the packet budget', () => {
 
 describe('sources of upstreams', () => {
   test('nameservers in a file are used, and changes are picked up', async () => {
-    const base = folder({ 'resolv.conf': '# dhcp\nsearch a.example\nnameserver 10.0.0.1\n' });
-    const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
+    const base = directory({ 'resolv.conf': '# dhcp\nsearch a.example\nnameserver 10.0.0.1\n' });
+    const here = await world('. { forward . resolv.conf }', () => up, { directory: base });
     await here.ask('www.example.org. A');
     writeFileSync(join(base, 'resolv.conf'), 'nameserver 10.0.0.2\nnameserver 2001:db8::2\n');
     await here.clock.advance(5001);
@@ -502,8 +503,8 @@ describe('sources of upstreams', () => {
   });
 
   test('a partly binary upstream file is reported with the line, and the rest is used', async () => {
-    const base = folder({ 'resolv.conf': '# dhcp\nnameserver 10.0.0.1\n\0\0\0' });
-    const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
+    const base = directory({ 'resolv.conf': '# dhcp\nnameserver 10.0.0.1\n\0\0\0' });
+    const here = await world('. { forward . resolv.conf }', () => up, { directory: base });
     const odd = (): readonly string[] => here.log.filter((line) => line.includes('is not text'));
     assert.deepEqual(odd(), [
       `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: part of this line is not text, and only \`nameserver IP\` lines are used; check that the file is complete`,
@@ -513,8 +514,8 @@ describe('sources of upstreams', () => {
   });
 
   test('that are this server are reported at startup and when a file changes', async () => {
-    const base = folder({ 'resolv.conf': 'nameserver 10.0.0.1\nnameserver 127.0.0.53\n' });
-    const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
+    const base = directory({ 'resolv.conf': 'nameserver 10.0.0.1\nnameserver 127.0.0.53\n' });
+    const here = await world('. { forward . resolv.conf }', () => up, { directory: base });
     const own = (): readonly string[] =>
       here.log.filter((line) => line.includes("this server's own"));
     assert.deepEqual(own(), [
@@ -580,8 +581,8 @@ describe('sources of upstreams', () => {
   });
 
   test('a file that loses its nameservers leaves the upstreams unchanged, with one warning', async () => {
-    const base = folder({ 'resolv.conf': 'nameserver 10.0.0.1\n' });
-    const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
+    const base = directory({ 'resolv.conf': 'nameserver 10.0.0.1\n' });
+    const here = await world('. { forward . resolv.conf }', () => up, { directory: base });
     writeFileSync(join(base, 'resolv.conf'), '');
     await here.clock.advance(20_001);
     assert.equal((await here.ask('www.example.org. A')).rcode, RCODE.NOERROR);
@@ -593,7 +594,7 @@ describe('sources of upstreams', () => {
     files: Readonly<Record<string, string>> = {},
   ): Promise<string> => {
     try {
-      await world(corefile, () => up, { folder: folder(files) });
+      await world(corefile, () => up, { directory: directory(files) });
     } catch (error) {
       return String((error as Error).message);
     }

@@ -12,8 +12,8 @@ import { noteCity, noteNetwork } from './notes.ts';
 import { OPTION, RCODE, TYPE } from '../../wire/iana.ts';
 import { writeMessage } from '../../wire/message.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-geoip-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-geoip-'));
+after(() => rmSync(directory, { recursive: true }));
 
 const cambridge: MmdbValue = {
   city: { names: { de: 'Cambridge (England)', en: 'Cambridge' } },
@@ -29,19 +29,19 @@ const network: MmdbValue = {
 };
 
 writeFileSync(
-  join(folder, 'city.mmdb'),
+  join(directory, 'city.mmdb'),
   makeMmdb('GeoLite2-City', { '81.2.69.0/24': cambridge, '2001:db8:1::/48': cambridge }),
 );
 writeFileSync(
-  join(folder, 'asn.mmdb'),
+  join(directory, 'asn.mmdb'),
   makeMmdb('GeoLite2-ASN', {
     '81.2.69.0/24': network,
     '10.0.0.0/8': { autonomous_system_number: 0n, autonomous_system_organization: 'Not routed' },
   }),
 );
-writeFileSync(join(folder, 'odd.mmdb'), makeMmdb('UnknownDbType', { '10.0.0.0/8': 'x' }));
-writeFileSync(join(folder, 'domain.mmdb'), makeMmdb('GeoIP2-Domain', { '10.0.0.0/8': 'x' }));
-writeFileSync(join(folder, 'empty.mmdb'), '');
+writeFileSync(join(directory, 'odd.mmdb'), makeMmdb('UnknownDbType', { '10.0.0.0/8': 'x' }));
+writeFileSync(join(directory, 'domain.mmdb'), makeMmdb('GeoIP2-Domain', { '10.0.0.0/8': 'x' }));
+writeFileSync(join(directory, 'empty.mmdb'), '');
 
 test('a list or map that claims millions of entries is rejected as bad data and takes no memory', () => {
   const whole = makeMmdb('GeoLite2-City', { '81.2.69.0/24': cambridge });
@@ -70,10 +70,10 @@ test('a query for an address in a corrupt part of the database is answered witho
   const whole = makeMmdb('GeoLite2-City', { '10.1.0.0/16': { city: { names: { en: 'Here' } } } });
   // The data no longer starts with a map.
   whole[whole.indexOf('city') - 2] = 0x1f;
-  writeFileSync(join(folder, 'broken.mmdb'), whole);
+  writeFileSync(join(directory, 'broken.mmdb'), whole);
   const world = await makeWorld(
     '. {\n metadata\n geoip broken.mmdb\n log . "{/geoip/city/name}"\n whoami\n}',
-    { folder },
+    { directory },
   );
   const broken = (): string | undefined =>
     /^ndots_geoip_failures_total (\d+)$/m.exec(world.metrics())?.[1];
@@ -94,7 +94,7 @@ async function noted(
   const format = labels.map((label) => `{/geoip/${label}}`).join('|');
   const world = await makeWorld(
     `.:53 {\n metadata\n geoip ${database}${subnet === undefined ? '' : ' {\n edns-subnet\n }'}\n log . "${format}"\n whoami\n}`,
-    { folder },
+    { directory },
   );
   const question = writeMessage({
     id: 1,
@@ -170,7 +170,7 @@ describe('geoip', () => {
 
   const refused = async (lines: string): Promise<Problem> => {
     try {
-      const world = await makeWorld(`.:53 {\n ${lines}\n whoami\n}`, { folder });
+      const world = await makeWorld(`.:53 {\n ${lines}\n whoami\n}`, { directory });
       await world.close();
     } catch (error) {
       if (error instanceof Problems) return error.problems[0]!;
@@ -206,10 +206,10 @@ describe('geoip', () => {
       whole.subarray(0, tree),
       whole.subarray(whole.indexOf('MaxMind') - 3),
     ]);
-    writeFileSync(join(folder, 'cut.mmdb'), cut);
+    writeFileSync(join(directory, 'cut.mmdb'), cut);
     assert.match(await noted('cut.mmdb', ['city/name'], '81.2.69.142'), /^-?$/);
     for (const size of [1, 100, 600, whole.length - 40]) {
-      writeFileSync(join(folder, 'cut.mmdb'), whole.subarray(0, size));
+      writeFileSync(join(directory, 'cut.mmdb'), whole.subarray(0, size));
       assert.equal((await refused('geoip cut.mmdb')).code, 'geoip-database');
     }
   });

@@ -8,12 +8,12 @@ import { HostsBuilder } from './builder.ts';
 import { entrySteps } from './entries.ts';
 import { HostsFile } from './file.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-hosts-file-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-hosts-file-'));
+after(() => rmSync(directory, { recursive: true }));
 
 describe('a hosts file', () => {
   test('with one line of many words yields as often as one with many lines', async () => {
-    const path = join(folder, 'long');
+    const path = join(directory, 'long');
     const crowded = Array.from({ length: 999 }, (_, i) => `10.1.${i >> 8}.${i & 255} a`).join('\n');
     writeFileSync(path, `${crowded}\n10.1.3.230 ${'a '.repeat(50_000)}\n10.2.2.2 last.example\n`);
     let looks = 0;

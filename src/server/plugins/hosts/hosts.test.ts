@@ -9,12 +9,12 @@ import { makeWorld, type World } from '../../../../test/kit/world.ts';
 import { FLAG, OPCODE, RCODE, rcodeName } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-hosts-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-hosts-'));
+after(() => rmSync(directory, { recursive: true }));
 
 let files = 0;
 function hostsFile(text: string): string {
-  const path = join(folder, `hosts-${files++}`);
+  const path = join(directory, `hosts-${files++}`);
   writeFileSync(path, text);
   return path;
 }
@@ -292,15 +292,17 @@ describe('hosts', () => {
   });
 
   test('a missing file and a directory only cause a warning; the file may be created later', async () => {
-    const file = join(folder, 'later');
+    const file = join(directory, 'later');
     const world = await worldWith('', '.', file);
     assert.deepEqual(world.log, [`[WARNING] plugin/hosts: File does not exist: ${file}`]);
     writeFileSync(file, '10.0.0.1 a.example.org\n');
     await world.clock.advance(5000);
     assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.1']);
     await world.close();
-    const other = await worldWith('', '.', folder);
-    assert.deepEqual(other.log, [`[WARNING] plugin/hosts: Hosts file "${folder}" is a directory`]);
+    const other = await worldWith('', '.', directory);
+    assert.deepEqual(other.log, [
+      `[WARNING] plugin/hosts: Hosts file "${directory}" is a directory`,
+    ]);
     await other.close();
   });
 
@@ -333,7 +335,7 @@ describe('hosts', () => {
     const file = hostsFile('10.0.0.1 a.example.org\n');
     const world = await worldWith('', '.', file);
     writeFileSync(file, '10.0.0.2 a.example.org\n10.0.0.3 b.example.org\n');
-    chmodSync(folder, 0o755);
+    chmodSync(directory, 0o755);
     chmodSync(file, 0);
     const root = process.getuid?.() === 0;
     if (root) process.seteuid!(65_534);

@@ -8,8 +8,8 @@ import { RCODE, rcodeName } from '../../wire/iana.ts';
 import type { DnsRecord } from '../../wire/message.ts';
 import { printRecord } from '../../wire/print.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-external-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-external-'));
+after(() => rmSync(directory, { recursive: true }));
 
 const service = (name: string, spec: object, ingress: object[] = []): object => ({
   apiVersion: 'v1',
@@ -56,14 +56,14 @@ const objects = [
   },
 ];
 writeFileSync(
-  join(folder, 'a.json'),
+  join(directory, 'a.json'),
   JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
 );
 
 async function served(t: TestContext, block = 'headless', more = ''): Promise<World> {
   const world = await makeWorld(
     `. {\n bind 192.0.2.53\n transfer {\n to *\n }\n hosts {\n 198.51.100.7 lb.cloud.example\n fallthrough\n }\n k8s_external example.com 3.2.1.in-addr.arpa {\n${block}\n }\n kubernetes cluster.local {\n manifests .\n namespaces shop\n }\n ${more}\n}`,
-    { folder },
+    { directory },
   );
   t.after(() => world.close());
   return world;
@@ -237,7 +237,7 @@ describe('k8s_external', () => {
     const world = await served(t);
     const write = (items: object[]): void =>
       writeFileSync(
-        join(folder, 'z.json'),
+        join(directory, 'z.json'),
         JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
       );
     const after = async (items: object[]): Promise<string[]> => {
@@ -251,7 +251,7 @@ describe('k8s_external', () => {
       return [last];
     };
     let last = (await asked(world, 'new.shop.example.com. A'))[0]!;
-    t.after(() => rmSync(join(folder, 'z.json'), { force: true }));
+    t.after(() => rmSync(join(directory, 'z.json'), { force: true }));
     assert.equal(last, 'NXDOMAIN');
     assert.deepEqual(await after([service('new', { externalIPs: ['1.2.3.30'] })]), [
       'new.shop.example.com. 5 IN A 1.2.3.30',
@@ -271,7 +271,7 @@ describe('k8s_external', () => {
     for (const line of ['ttl 3601', 'ttl x', 'apex', 'what'])
       await assert.rejects(
         makeWorld(`. {\n k8s_external {\n${line}\n }\n kubernetes {\n manifests .\n }\n}`, {
-          folder,
+          directory,
         }),
       );
   });
@@ -301,7 +301,7 @@ test('for a service with thousands of endpoints each client gets what it can rec
   writeFileSync(join(own, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   const world = await makeWorld(
     `. {\n kubernetes cluster.local {\n manifests ${own}\n }\n k8s_external example.com {\n headless\n }\n}`,
-    { folder: own },
+    { directory: own },
   );
   t.after(() => world.close());
   // The files are read in real time.

@@ -14,11 +14,11 @@ import { metadata } from '../metadata/metadata.ts';
 import { transfer } from '../transfer/transfer.ts';
 import { kubernetes } from './kubernetes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-kubernetes-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-kubernetes-'));
+after(() => rmSync(directory, { recursive: true }));
 
 function write(name: string, ...items: object[]): void {
-  writeFileSync(join(folder, name), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  writeFileSync(join(directory, name), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }
 
 const namespace = (name: string): object => ({
@@ -60,12 +60,12 @@ function serve(block: string, zones = '.:53', more = ''): Promise<World> {
     `${zones} {\n${more}\nkubernetes cluster.local in-addr.arpa {\n${block}\n}\nend\n}`,
     {
       plugins,
-      folder,
+      directory,
     },
   );
 }
 
-const manifests = `manifests ${folder}`;
+const manifests = `manifests ${directory}`;
 
 async function say(world: World, question: string): Promise<string> {
   const { rcode, answer } = await world.ask(question);
@@ -107,7 +107,7 @@ describe('the source', () => {
     write('b.json', service('new', '10.96.0.21'));
     await world.clock.advance(2000);
     assert.equal(await say(world, 'new.shop.svc.cluster.local. A'), 'NOERROR "10.96.0.21"');
-    rmSync(join(folder, 'b.json'));
+    rmSync(join(directory, 'b.json'));
     await world.clock.advance(2000);
     assert.equal(await say(world, 'new.shop.svc.cluster.local. A'), 'NXDOMAIN');
     await world.close();
@@ -245,7 +245,7 @@ describe('the Corefile', () => {
   for (const [block, zones, wanted] of problems) {
     test(`rejects "${block.replace('\n', '; ')}" for ${zones}`, async () => {
       const text = `.:53 {\nkubernetes ${zones} {\n${manifests}\n${block}\n}\n}`;
-      await assert.rejects(makeWorld(text, { plugins, folder }), wanted);
+      await assert.rejects(makeWorld(text, { plugins, directory }), wanted);
     });
   }
 
@@ -299,7 +299,7 @@ describe('the Corefile', () => {
   test("without zones uses the server block's", async () => {
     const world = await makeWorld(
       `example.org 10.96.0.0/16 {\nkubernetes {\n${manifests}\n}\nend\n}`,
-      { plugins, folder },
+      { plugins, directory },
     );
     assert.equal(await say(world, 'web.shop.svc.example.org. A'), 'NOERROR "10.96.0.20"');
     assert.equal(

@@ -77,10 +77,10 @@ const slice = (
   })),
 });
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-topology-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-topology-'));
+after(() => rmSync(directory, { recursive: true }));
 const write = (name: string, items: readonly object[]): void =>
-  writeFileSync(join(folder, name), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  writeFileSync(join(directory, name), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 
 write(
   'nodes.json',
@@ -102,10 +102,10 @@ write('shop.json', [
 
 /** A Corefile with the plugin and additional lines. */
 const corefile = (lines: string, around = ''): string =>
-  `. {\n${around}\nkubernetes cluster.local in-addr.arpa {\nmanifests ${folder}\n${lines}\n}\n}`;
+  `. {\n${around}\nkubernetes cluster.local in-addr.arpa {\nmanifests ${directory}\n${lines}\n}\n}`;
 
 const serve = (lines: string, around = ''): Promise<World> =>
-  makeWorld(corefile(lines, around), { folder });
+  makeWorld(corefile(lines, around), { directory });
 
 const ON = { a1: '10.1.1.77', a2: '10.1.2.77', b1: '10.1.3.77', nowhere: '10.1.4.77' } as const;
 const ALL = '10.1.1.10 10.1.2.10 10.1.3.10';
@@ -286,12 +286,12 @@ describe('with other plugins', () => {
   test('an alias in another server block with its own cache', async () => {
     const zone = 'web IN CNAME near.shop.svc.cluster.local.';
     writeFileSync(
-      join(folder, 'zone.db'),
+      join(directory, 'zone.db'),
       `$ORIGIN example.org.\n@ 60 IN SOA ns host 1 7200 900 86400 60\n@ 60 IN NS ns\nns 60 IN A 192.0.2.1\n${zone}\n`,
     );
     const world = await makeWorld(
-      `example.org {\ncache 30\nfile ${join(folder, 'zone.db')}\n}\n${corefile('topology nodes', 'cache 30')}`,
-      { folder },
+      `example.org {\ncache 30\nfile ${join(directory, 'zone.db')}\n}\n${corefile('topology nodes', 'cache 30')}`,
+      { directory },
     );
     const found: string[] = [];
     for (const client of [ON.a1, ON.b1, ON.a1]) {
@@ -306,7 +306,7 @@ describe('with other plugins', () => {
     }
     assert.deepEqual(found, [right[0], right[1], right[0]]);
     await world.close();
-    rmSync(join(folder, 'zone.db'));
+    rmSync(join(directory, 'zone.db'));
   });
 
   test('views each have their own option', async () => {
@@ -314,7 +314,7 @@ describe('with other plugins', () => {
       corefile(lines, `view ${name} {\nexpr ${expression}\n}\ncache 30`);
     const world = await makeWorld(
       `${view('zonal', "incidr(client_ip(), '10.1.3.0/24')", 'topology nodes')}\n${corefile('', 'cache 30')}`,
-      { folder },
+      { directory },
     );
     assert.deepEqual(await both(world, 'near'), [ALL, '10.1.3.10', ALL, '10.1.3.10', ALL]);
     await world.close();
@@ -401,7 +401,7 @@ test('for any hints, the result is a non-empty subset and what kube-proxy choose
   ];
   writeFileSync(join(own, 'all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   const text = `. {\ncache 30\nkubernetes cluster.local {\nmanifests ${own}\ntopology nodes\n}\n}`;
-  const world = await makeWorld(text, { folder: own });
+  const world = await makeWorld(text, { directory: own });
   // A large file is read in another thread, which takes real time.
   while ((await say(world, 's0', '203.0.113.9')) === 'SERVFAIL') {
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -47,11 +47,11 @@ async function world(
   lines: string,
   answer: Answer | ((query: Query) => Answer),
   levelled = -1,
-  folder = '/world',
+  directory = '/world',
 ): Promise<World> {
   const text = `. {\n ${lines.replaceAll('{', '{\n').replaceAll(';', '\n').replaceAll('}', '\n}\n')}\n stored\n}`;
   const behind = stored(typeof answer === 'function' ? answer : () => answer, levelled);
-  return makeWorld(text, { clock: new VirtualClock(), plugins: [loadbalance, behind], folder });
+  return makeWorld(text, { clock: new VirtualClock(), plugins: [loadbalance, behind], directory });
 }
 
 const data = (record: DnsRecord): string => Object.values(record.data).join(' ');
@@ -211,13 +211,13 @@ describe('one address', () => {
 
 describe('weighted', () => {
   const withFile = async (
-    run: (folder: string, write: (text: string) => void) => Promise<void>,
+    run: (directory: string, write: (text: string) => void) => Promise<void>,
   ): Promise<void> => {
-    const folder = mkdtempSync(join(tmpdir(), 'weights-'));
+    const directory = mkdtempSync(join(tmpdir(), 'weights-'));
     try {
-      await run(folder, (text) => writeFileSync(join(folder, 'weights'), text));
+      await run(directory, (text) => writeFileSync(join(directory, 'weights'), text));
     } finally {
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(directory, { recursive: true, force: true });
     }
   };
   const firsts = async (here: World, times = 300): Promise<Map<string, number>> => {
@@ -230,17 +230,17 @@ describe('weighted', () => {
   };
 
   test('the first address is drawn by weight, and unlisted addresses have weight 1', async () => {
-    await withFile(async (folder, write) => {
+    await withFile(async (directory, write) => {
       write('# canary\nWWW.example.org\n10.0.0.1 8\n10.0.0.2 1 # new\n');
-      const seen = await firsts(await world('loadbalance weighted weights', three, -1, folder));
+      const seen = await firsts(await world('loadbalance weighted weights', three, -1, directory));
       assert.ok(seen.get('10.0.0.1')! > 200 && seen.get('10.0.0.3')! > 5, String([...seen]));
     });
   });
 
   test('a changed file is read again, and an invalid one changes nothing', async () => {
-    await withFile(async (folder, write) => {
+    await withFile(async (directory, write) => {
       write('www.example.org\n10.0.0.1 255\n');
-      const here = await world('loadbalance weighted weights { reload 10s }', three, -1, folder);
+      const here = await world('loadbalance weighted weights { reload 10s }', three, -1, directory);
       assert.ok((await firsts(here, 100)).get('10.0.0.1')! > 90);
       write('www.example.org\n10.0.0.2 255\n');
       await here.clock.advance(10_001);
@@ -261,8 +261,8 @@ describe('weighted', () => {
   });
 
   test('a missing file is awaited', async () => {
-    await withFile(async (folder, write) => {
-      const here = await world('loadbalance weighted weights', three, -1, folder);
+    await withFile(async (directory, write) => {
+      const here = await world('loadbalance weighted weights', three, -1, directory);
       assert.ok(
         here.log.some(
           (line) =>
@@ -276,19 +276,19 @@ describe('weighted', () => {
   });
 
   test('two in a server block are merged: the last policy, and the networks of both', async () => {
-    await withFile(async (folder, write) => {
+    await withFile(async (directory, write) => {
       write('www.example.org\n10.0.0.2 255\n');
       const both = 'loadbalance weighted weights; loadbalance { prefer 10.0.0.3/32 }';
-      const here = await world(both, three, -1, folder);
+      const here = await world(both, three, -1, directory);
       assert.equal((await firsts(here, 20)).get('10.0.0.3'), 20);
     });
   });
 
   test('errors in the file and the directive are reported', async () => {
-    await withFile(async (folder, write) => {
+    await withFile(async (directory, write) => {
       const refusal = async (lines: string): Promise<string> => {
         try {
-          await world(lines, three, -1, folder);
+          await world(lines, three, -1, directory);
         } catch (error) {
           return (error as Error).message;
         }

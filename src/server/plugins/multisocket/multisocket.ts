@@ -1,5 +1,5 @@
 /** `multisocket`: the number of sockets, and thus workers, for each address. */
-import { processorCount } from '../../base/processor-count.ts';
+import { cpuCount } from '../../base/cpu-count.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/word-values.ts';
@@ -34,6 +34,6 @@ const syntax = directive({
 export const multisocket: Plugin = definePlugin({
   syntax,
   plan(options, plan) {
-    plan.sockets = options.sockets ?? processorCount();
+    plan.sockets = options.sockets ?? cpuCount();
   },
 });

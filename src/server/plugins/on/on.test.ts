@@ -27,9 +27,9 @@ describe('a command line', () => {
 
 describe('on', () => {
   test('commands run at startup, reload and shutdown, and a failed one does not stop the server', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-on-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
-    const file = join(folder, 'ran');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-on-'));
+    t.after(() => rmSync(directory, { recursive: true, force: true }));
+    const file = join(directory, 'ran');
     const server = await serveProcess(
       `  on startup sh -c "'exit 3'"
   on STARTUP gone-${process.pid}

@@ -22,12 +22,12 @@ interface Secured {
 }
 
 async function open(t: TestContext, connections = 8): Promise<Secured> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-https-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const put: Secured['put'] = (file, text) => writeFileSync(join(folder, file), text);
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-https-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const put: Secured['put'] = (file, text) => writeFileSync(join(directory, file), text);
   put('cert.pem', testCertificate);
   put('key.pem', testKey);
-  const web = join(folder, 'web.yml');
+  const web = join(directory, 'web.yml');
   writeFileSync(web, 'tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n');
   const lines: string[] = [];
   const collection = new Collection();
@@ -130,11 +130,11 @@ describe('HTTPS', () => {
   }
 
   test('an empty key at startup is an error', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-https-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    writeFileSync(join(folder, 'cert.pem'), testCertificate);
-    writeFileSync(join(folder, 'key.pem'), '');
-    const web = join(folder, 'web.yml');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-https-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    writeFileSync(join(directory, 'cert.pem'), testCertificate);
+    writeFileSync(join(directory, 'key.pem'), '');
+    const web = join(directory, 'web.yml');
     writeFileSync(web, 'tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n');
     await assert.rejects(readWebConfig(web), /key\.pem is empty/);
   });

@@ -7,12 +7,12 @@ import { strangerCertificate, testCertificate, testKey } from '../../../../test/
 import { readWebConfig } from './web-config.ts';
 
 test('valid web configurations, and invalid ones that are rejected with a reason', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-web-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(join(folder, 'cert.pem'), testCertificate);
-  writeFileSync(join(folder, 'key.pem'), testKey);
-  writeFileSync(join(folder, 'other.pem'), strangerCertificate);
-  const path = join(folder, 'web.yml');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-web-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  writeFileSync(join(directory, 'cert.pem'), testCertificate);
+  writeFileSync(join(directory, 'key.pem'), testKey);
+  writeFileSync(join(directory, 'other.pem'), strangerCertificate);
+  const path = join(directory, 'web.yml');
   const read = (lines: string): ReturnType<typeof readWebConfig> => {
     writeFileSync(path, lines);
     return readWebConfig(path);
@@ -43,5 +43,5 @@ test('valid web configurations, and invalid ones that are rejected with a reason
     ['a: [', /./],
   ];
   for (const [lines, message] of cases) await assert.rejects(read(lines), message, lines);
-  await assert.rejects(readWebConfig(join(folder, 'none.yml')), /cannot be read/);
+  await assert.rejects(readWebConfig(join(directory, 'none.yml')), /cannot be read/);
 });

@@ -7,20 +7,20 @@ import { makeWorld } from '../../../../test/kit/world.ts';
 
 describe('root', () => {
   test('relative files are looked up below it, wherever the line is in the block', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-root-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    writeFileSync(join(folder, 'names'), '10.0.0.1 a.example.org\n');
-    const world = await makeWorld(`.:53 {\n hosts names\n root ${folder}\n}`);
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-root-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    writeFileSync(join(directory, 'names'), '10.0.0.1 a.example.org\n');
+    const world = await makeWorld(`.:53 {\n hosts names\n root ${directory}\n}`);
     assert.equal((await world.ask('a.example.org. A')).answer.length, 1);
     assert.deepEqual(world.log, []);
     await world.close();
   });
 
   test('without it they are relative to the Corefile', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-root-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    writeFileSync(join(folder, 'names'), '10.0.0.1 a.example.org\n');
-    const world = await makeWorld('.:53 {\n hosts names\n}', { folder });
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-root-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    writeFileSync(join(directory, 'names'), '10.0.0.1 a.example.org\n');
+    const world = await makeWorld('.:53 {\n hosts names\n}', { directory });
     assert.equal((await world.ask('a.example.org. A')).answer.length, 1);
     await world.close();
   });

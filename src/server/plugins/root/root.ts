@@ -26,20 +26,20 @@ export const root: Plugin = definePlugin({
     plan.root = path;
   },
   control(_options, context) {
-    const folder = context.path('.');
+    const directory = context.path('.');
     try {
-      statSync(folder);
+      statSync(directory);
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') {
         throw new Problem({
           code: 'root-unreadable',
-          text: `unable to access root path '${folder}': ${whyFailed(error)}`,
-          remedy: `Check the path and its permissions: ls -ld ${folder}`,
+          text: `unable to access root path '${directory}': ${whyFailed(error)}`,
+          remedy: `Check the path and its permissions: ls -ld ${directory}`,
           cause: error,
         });
       }
       // It may be created later.
-      context.log.warning(`Root path does not exist: ${folder}`);
+      context.log.warning(`Root path does not exist: ${directory}`);
     }
   },
 });

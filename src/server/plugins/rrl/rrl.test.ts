@@ -140,15 +140,15 @@ describe('rrl', () => {
   });
 
   test('refused internal lookups do not count as replies to the client', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
-    t.after(() => rmSync(folder, { recursive: true }));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
+    t.after(() => rmSync(directory, { recursive: true }));
     writeFileSync(
-      join(folder, 'db.example.org'),
+      join(directory, 'db.example.org'),
       '@ 300 IN SOA ns hostmaster 1 7200 3600 86400 60\n@ 300 NS ns\nalias 300 CNAME elsewhere.example.net.\n',
     );
     const world = await makeWorld(
       'example.org {\n prometheus 127.0.0.1:0\n rrl {\n errors-per-second 2\n }\n file db.example.org\n}',
-      { folder },
+      { directory },
     );
     for (let i = 0; i < 6; i++)
       assert.equal((await world.ask('alias.example.org. A')).answer.length, 1);
@@ -290,18 +290,18 @@ describe('rrl', () => {
   });
 
   test('invented names below a DNAME share one account, as do those denied by online signatures', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
-    t.after(() => rmSync(folder, { recursive: true }));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
+    t.after(() => rmSync(directory, { recursive: true }));
     writeFileSync(
-      join(folder, 'db.example.org'),
+      join(directory, 'db.example.org'),
       '@ 300 IN SOA ns hostmaster 1 7200 3600 86400 60\n@ 300 NS ns\nd 300 DNAME e\n*.e 300 A 192.0.2.1\n*.w 300 A 192.0.2.1\nhost A 192.0.2.2\nother A 192.0.2.2\n',
     );
-    const key = writeZoneKey(folder, zoneKey('example.org.'));
+    const key = writeZoneKey(directory, zoneKey('example.org.'));
     const sent = async (name: (i: number) => string, options: AskOptions = {}): Promise<string> => {
       const clock = new VirtualClock();
       const world = await makeWorld(
         `example.org {\n rrl {\n responses-per-second 2\n slip-ratio 0\n }\n dnssec {\n key file ${key}\n }\n file db.example.org\n}`,
-        { folder, clock },
+        { directory, clock },
       );
       // Signing takes several turns of the event loop.
       const ticks = every(clock, 1, () => undefined);
@@ -320,24 +320,24 @@ describe('rrl', () => {
 
   describe('names that always exist', () => {
     const sent = async (lines: string, name: (i: number) => string): Promise<string> => {
-      const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
+      const directory = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
       const clock = new VirtualClock();
       writeFileSync(
-        join(folder, 'ns.yaml'),
+        join(directory, 'ns.yaml'),
         'apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n',
       );
       writeFileSync(
-        join(folder, 'db.example.org'),
+        join(directory, 'db.example.org'),
         '@ 300 IN SOA ns hostmaster 1 7200 3600 86400 60\n@ 300 NS ns\n*.w 300 A 192.0.2.1\n',
       );
       const world = await makeWorld(
-        `.:53 {\n rrl {\n responses-per-second 2\n slip-ratio 0\n }\n ${lines.replace('FOLDER', folder)}\n}`,
-        { folder, clock },
+        `.:53 {\n rrl {\n responses-per-second 2\n slip-ratio 0\n }\n ${lines.replace('FOLDER', directory)}\n}`,
+        { directory, clock },
       );
       let text = '';
       for (let i = 0; i < 6; i++) text += await fates(world, 1, name(i));
       await world.close();
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
       return text;
     };
     const pods = 'kubernetes cluster.local {\n manifests FOLDER\n pods insecure\n }';

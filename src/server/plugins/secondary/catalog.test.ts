@@ -15,14 +15,14 @@ import { readCatalog } from './catalog.ts';
 import type { FollowedZone } from './followed-zone.ts';
 import { MemberZones } from './member-zones.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-catalog-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-catalog-'));
+after(() => rmSync(directory, { recursive: true }));
 
 const head = '@ 0 SOA invalid. hostmaster.invalid. 1 3600 600 604800 0\n@ 0 NS invalid.\n';
 const version = 'version 0 TXT "2"\n';
 
 async function zone(text: string, origin = 'catalog.example.'): Promise<PackedZone> {
-  const file = join(folder, 'db');
+  const file = join(directory, 'db');
   writeFileSync(file, text);
   const { packed, problems } = await readZoneFile(file, parseName(origin), systemClock);
   assert.deepEqual(problems, []);

@@ -40,7 +40,7 @@ safe DS 1 13 2 ${'ab'.repeat(32)}
 `;
 
 interface Stage {
-  readonly folder: string;
+  readonly directory: string;
   readonly clock: VirtualClock;
   readonly key: ZoneKey;
   /** Starts a server with this directory. The last server is closed at the end. */
@@ -56,22 +56,22 @@ interface Stage {
 }
 
 function stage(t: TestContext, made: Readonly<Record<string, string>> = {}): Stage {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-sign-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, 'db'), text);
-  for (const [name, content] of Object.entries(made)) writeFileSync(join(folder, name), content);
-  mkdirSync(join(folder, 'keys'));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-sign-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'db'), text);
+  for (const [name, content] of Object.entries(made)) writeFileSync(join(directory, name), content);
+  mkdirSync(join(directory, 'keys'));
   const key = zoneKey('example.org.');
-  writeZoneKey(join(folder, 'keys'), key);
+  writeZoneKey(join(directory, 'keys'), key);
   const clock = new VirtualClock(Date.now());
   let world: World | null = null;
   t.after(() => world?.close());
   const signed = (): readonly ZoneRecord[] => {
-    const file = join(folder, 'db.example.org.signed');
+    const file = join(directory, 'db.example.org.signed');
     return [...parseZone(readFileSync(file, 'utf8'), { file })];
   };
   return {
-    folder,
+    directory,
     clock,
     key,
     async open(more = 'key directory keys') {
@@ -87,7 +87,7 @@ function stage(t: TestContext, made: Readonly<Record<string, string>> = {}): Sta
       // Other threads sign concurrently.
       const ticks = every(clock, 1, () => undefined);
       try {
-        return (world = await makeWorld(corefile, { folder, clock }));
+        return (world = await makeWorld(corefile, { directory, clock }));
       } finally {
         ticks.cancel();
       }
@@ -95,7 +95,7 @@ function stage(t: TestContext, made: Readonly<Record<string, string>> = {}): Sta
     signed,
     serial: () => signed().flatMap((record) => dataOf(record, soa)?.serial ?? [])[0]!,
     rewrite(inception, expiration) {
-      const file = join(folder, 'db.example.org.signed');
+      const file = join(directory, 'db.example.org.signed');
       const at = (days: number): string =>
         new Date(clock.wall() + days * day).toISOString().replaceAll(/[-:T]|\.\d+Z/g, '');
       const times = / \d{14} \d{14} /g;
@@ -254,20 +254,20 @@ describe('sign', () => {
     });
 
   test('a changed zone file is signed within a minute', async (t) => {
-    const { open, signed, clock, folder, until, serial } = stage(t);
+    const { open, signed, clock, directory, until, serial } = stage(t);
     await open();
     const before = serial();
-    writeFileSync(join(folder, 'db'), `${text}\nnew A 192.0.2.8\n`);
+    writeFileSync(join(directory, 'db'), `${text}\nnew A 192.0.2.8\n`);
     await clock.advance(60_000);
     await until(() => serial() > before);
     assert.ok(signed().some(({ name }) => name === 'new.example.org.'));
   });
 
   test('errors in a file leave the signed one unchanged, and are logged and counted once', async (t) => {
-    const { open, clock, folder, until, serial } = stage(t);
+    const { open, clock, directory, until, serial } = stage(t);
     const world = await open();
     const before = serial();
-    writeFileSync(join(folder, 'db'), `${text}\nnew A 192.0.2.800\nother B x\n`);
+    writeFileSync(join(directory, 'db'), `${text}\nnew A 192.0.2.800\nother B x\n`);
     await clock.advance(60_000);
     await until(() =>
       /ndots_sign_failures_total\{zone="example\.org\."\} 1\n/.test(world.metrics()),
@@ -278,15 +278,15 @@ describe('sign', () => {
     assert.match(told[0]!, /db:17:/);
     assert.equal(serial(), before);
     assert.deepEqual(
-      readdirSync(folder).filter((name) => name.endsWith('.new')),
+      readdirSync(directory).filter((name) => name.endsWith('.new')),
       [],
     );
   });
 
   test('a zone that cannot be signed does not stop the server', async (t) => {
-    const { open, folder } = stage(t, { db: 'nothing' });
+    const { open, directory } = stage(t, { db: 'nothing' });
     const world = await open();
-    assert.ok(!existsSync(join(folder, 'db.example.org.signed')));
+    assert.ok(!existsSync(join(directory, 'db.example.org.signed')));
     assert.ok(
       world.log.some((line) =>
         /\[WARNING\] plugin\/sign: Error signing "example\.org\."/.test(line),
@@ -295,8 +295,8 @@ describe('sign', () => {
   });
 
   test('a missing zone file is reported with its path', async (t) => {
-    const { open, folder } = stage(t);
-    rmSync(join(folder, 'db'));
+    const { open, directory } = stage(t);
+    rmSync(join(directory, 'db'));
     const world = await open();
     assert.ok(
       world.log.some((line) => /Error signing .*open \S+db: no such file or directory,/.test(line)),
@@ -305,8 +305,8 @@ describe('sign', () => {
   });
 
   test('a zone that could not be written is retried within two minutes', async (t) => {
-    const { folder, clock, open, until } = stage(t);
-    const blocked = join(folder, 'db.example.org.signed.new');
+    const { directory, clock, open, until } = stage(t);
+    const blocked = join(directory, 'db.example.org.signed.new');
     mkdirSync(blocked);
     const world = await open();
     await until(() => world.log.some((line) => /Error signing "example\.org\."/.test(line)));
@@ -316,8 +316,8 @@ describe('sign', () => {
   });
 
   test("the same applies if the machine's clock is set back by a year in between", async (t) => {
-    const { folder, clock, open, until } = stage(t);
-    const blocked = join(folder, 'db.example.org.signed.new');
+    const { directory, clock, open, until } = stage(t);
+    const blocked = join(directory, 'db.example.org.signed.new');
     mkdirSync(blocked);
     const world = await open();
     await until(() => world.log.some((line) => /Error signing "example\.org\."/.test(line)));
@@ -328,10 +328,10 @@ describe('sign', () => {
   });
 
   test('new keys cause the zone to be signed again', async (t) => {
-    const { open, serial, folder } = stage(t);
+    const { open, serial, directory } = stage(t);
     await open();
     const before = serial();
-    writeZoneKey(join(folder, 'keys'), zoneKey('example.org.', 15));
+    writeZoneKey(join(directory, 'keys'), zoneKey('example.org.', 15));
     const world = await open();
     assert.ok(world.log.some((line) => /because its keys have changed/.test(line)));
     for (let i = 0; i < 100 && serial() === before; i++)
@@ -339,19 +339,19 @@ describe('sign', () => {
   });
 
   test('a version from the same second has another serial', async (t) => {
-    const { open, serial, folder, clock, until } = stage(t);
+    const { open, serial, directory, clock, until } = stage(t);
     await open();
     const before = serial();
-    utimesSync(join(folder, 'db'), new Date(), new Date(Date.now() + 60_000));
+    utimesSync(join(directory, 'db'), new Date(), new Date(Date.now() + 60_000));
     await open();
     await until(() => serial() > before);
     assert.ok(serial() <= clock.wall() / 1000 + 2);
   });
 
   test('if there are several keys, each signs every record', async (t) => {
-    const { open, signed, folder, key } = stage(t);
+    const { open, signed, directory, key } = stage(t);
     const other = zoneKey('example.org.', 15);
-    writeZoneKey(folder, other, 'other');
+    writeZoneKey(directory, other, 'other');
     await open(`key file keys/${key.name}.key other.private`);
     const tags = signed().flatMap((record) => dataOf(record, rrsig)?.keyTag ?? []);
     assert.deepEqual(new Set(tags), new Set([key.tag, other.tag]));
@@ -359,10 +359,10 @@ describe('sign', () => {
   });
 
   test('without a key nothing is signed, which causes a warning', async (t) => {
-    const { open, folder } = stage(t, { 'db.example.org.signed': text });
+    const { open, directory } = stage(t, { 'db.example.org.signed': text });
     const { log } = await open('');
     assert.match(log.join('\n'), /nothing is signed because there is no key to sign with/);
-    assert.equal(readFileSync(join(folder, 'db.example.org.signed'), 'utf8'), text);
+    assert.equal(readFileSync(join(directory, 'db.example.org.signed'), 'utf8'), text);
   });
 
   test('a file whose name is not UTF-8 is rejected, even without a key', async () => {
@@ -384,8 +384,8 @@ describe('sign', () => {
   ];
   for (const [lines, message] of refusals)
     test(`rejected: ${lines || 'no key'}`, async (t) => {
-      const { open, folder } = stage(t);
-      writeZoneKey(folder, zoneKey('example.org.', 13, 256), 'zsk');
+      const { open, directory } = stage(t);
+      writeZoneKey(directory, zoneKey('example.org.', 13, 256), 'zsk');
       await assert.rejects(open(lines), (error) => {
         assert.match(
           (problemsIn(error) ?? []).map((problem) => problem.message).join('\n'),

@@ -130,7 +130,7 @@ function readKeys(
     try {
       const path = context.path(name.text);
       if (kind === 'file') return [keySigning(readKeyPair(path), name.place)];
-      return readFolder(path, zone, name.place);
+      return readDirectory(path, zone, name.place);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       problems.push(error);
@@ -139,22 +139,22 @@ function readKeys(
   });
 }
 
-function readFolder(folder: string, zone: string, place: Place): readonly KeyPair[] {
+function readDirectory(directory: string, zone: string, place: Place): readonly KeyPair[] {
   let files: readonly string[];
   try {
-    files = readdirSync(folder);
+    files = readdirSync(directory);
   } catch (error) {
-    throw pluginProblem('sign', place, `open ${folder}: ${whyFailed(error)}`);
+    throw pluginProblem('sign', place, `open ${directory}: ${whyFailed(error)}`);
   }
   const prefix = `k${zone}+`;
   const own = files
     .filter((file) => file.toLowerCase().startsWith(prefix) && file.endsWith('.key'))
     .toSorted();
-  const pairs = own.map((file) => readKeyPair(join(folder, file))).filter(isKeySigning);
+  const pairs = own.map((file) => readKeyPair(join(directory, file))).filter(isKeySigning);
   if (pairs.length > 0) return pairs;
-  throw pluginProblem('sign', place, `there is no key signing key for ${zone} in ${folder}`, {
+  throw pluginProblem('sign', place, `there is no key signing key for ${zone} in ${directory}`, {
     hint: `Its files must be named K${zone}+<algorithm>+<id>.key and .private.`,
-    remedy: `dnssec-keygen -K ${folder} -a ECDSAP256SHA256 -f KSK ${zone}`,
+    remedy: `dnssec-keygen -K ${directory} -a ECDSAP256SHA256 -f KSK ${zone}`,
   });
 }
 

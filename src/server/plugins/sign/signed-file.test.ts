@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 
 test('if a signed zone does not fit on the disk, the file is unchanged, wherever the disk becomes full', (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-signed-file-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  const path = join(folder, 'db.example.org.signed');
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-signed-file-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, 'db.example.org.signed');
   writeFileSync(path, 'the zone as it was');
   // Texts of 1500 and 3000 bytes. The limit of 4096 bytes truncates the last write, as on a full disk.
   const code = `
@@ -24,5 +24,5 @@ test('if a signed zone does not fit on the disk, the file is unchanged, wherever
   const { stdout, stderr } = spawnSync('sh', [...words, '-e', code], { encoding: 'utf8' });
   assert.equal(stdout, 'EFBIG\n', stderr);
   assert.equal(readFileSync(path, 'utf8'), 'the zone as it was');
-  assert.deepEqual(readdirSync(folder), ['db.example.org.signed']);
+  assert.deepEqual(readdirSync(directory), ['db.example.org.signed']);
 });

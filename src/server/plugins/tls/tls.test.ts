@@ -9,18 +9,18 @@ import { testCertificate, testKey } from '../../../../test/kit/certificate.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-tls-'));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-tls-'));
 before(() => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  writeFileSync(join(folder, 'a.crt'), testCertificate);
-  writeFileSync(join(folder, 'a.key'), testKey);
-  writeFileSync(join(folder, 'b.key'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
-  writeFileSync(join(folder, 'text'), 'no PEM\n');
+  writeFileSync(join(directory, 'a.crt'), testCertificate);
+  writeFileSync(join(directory, 'a.key'), testKey);
+  writeFileSync(join(directory, 'b.key'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  writeFileSync(join(directory, 'text'), 'no PEM\n');
 });
-after(() => rmSync(folder, { recursive: true }));
+after(() => rmSync(directory, { recursive: true }));
 
 const worldWith = (line: string): Promise<World> =>
-  makeWorld(`tls://.:853 {\n root ${folder}\n ${line}\n whoami\n}`);
+  makeWorld(`tls://.:853 {\n root ${directory}\n ${line}\n whoami\n}`);
 
 const refusal = (line: string): Promise<string> =>
   worldWith(line).then(
@@ -32,9 +32,9 @@ describe('tls', () => {
   test('the certificate, the key and client authentication reach the listener', async () => {
     const world = await worldWith('tls a.crt a.key a.crt {\n client_auth require_and_verify\n }');
     assert.deepEqual(world.server.endpoints[0]!.tls, {
-      certificate: join(folder, 'a.crt'),
-      key: join(folder, 'a.key'),
-      authority: join(folder, 'a.crt'),
+      certificate: join(directory, 'a.crt'),
+      key: join(directory, 'a.key'),
+      authority: join(directory, 'a.crt'),
       clientAuth: 'require_and_verify',
       keyLog: '',
     });
@@ -49,17 +49,17 @@ describe('tls', () => {
 
   test('a key log is resolved relative to the root, with a warning, and created only by a process that serves', async () => {
     const world = await worldWith('tls a.crt a.key {\n keylog secrets\n }');
-    assert.equal(world.server.endpoints[0]!.tls!.keyLog, join(folder, 'secrets'));
+    assert.equal(world.server.endpoints[0]!.tls!.keyLog, join(directory, 'secrets'));
     assert.match(
       world.log.join('\n'),
       /\[WARNING\] plugin\/tls: Writing TLS Key Log to ".*\/secrets"/,
     );
-    assert.equal(existsSync(join(folder, 'secrets')), false);
+    assert.equal(existsSync(join(directory, 'secrets')), false);
     await world.close();
   });
 
   test('an existing key log that others can read causes a warning', async () => {
-    const file = join(folder, 'open-secrets');
+    const file = join(directory, 'open-secrets');
     writeFileSync(file, '');
     const warned = async (mode: number): Promise<boolean> => {
       chmodSync(file, mode);
@@ -99,8 +99,8 @@ describe('tls', () => {
   });
 
   test('a CA file without a certificate and a key with a passphrase are detected at startup', async () => {
-    writeFileSync(join(folder, 'half.crt'), testCertificate.slice(0, 200));
-    writeFileSync(join(folder, 'empty'), '');
+    writeFileSync(join(directory, 'half.crt'), testCertificate.slice(0, 200));
+    writeFileSync(join(directory, 'empty'), '');
     for (const [authority, why] of [
       ['empty', 'it contains no PEM text'],
       ['text', 'it contains no PEM text'],
@@ -117,7 +117,7 @@ describe('tls', () => {
       cipher: 'aes-128-cbc',
       passphrase: 'x',
     } as const;
-    writeFileSync(join(folder, 'encrypted.key'), privateKey.export(secret));
+    writeFileSync(join(directory, 'encrypted.key'), privateKey.export(secret));
     assert.match(await refusal('tls a.crt encrypted.key'), /the key is encrypted/);
   });
 
@@ -127,7 +127,7 @@ describe('tls', () => {
   ] as const)
     test(`a certificate whose time ${what} causes a warning`, async () => {
       const clock = new VirtualClock(Date.UTC(year, 0, 1));
-      const corefile = `tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`;
+      const corefile = `tls://.:853 {\n root ${directory}\n tls a.crt a.key\n whoami\n}`;
       const world = await makeWorld(corefile, { clock });
       assert.match(world.log.join('\n'), told);
       await world.close();
@@ -136,7 +136,7 @@ describe('tls', () => {
   test("a certificate's expiry is a metric and, while an expired one is served, a line in the log", async () => {
     const ends = new X509Certificate(testCertificate).validToDate.getTime();
     const clock = new VirtualClock(ends - 5 * 3600_000);
-    const corefile = `tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`;
+    const corefile = `tls://.:853 {\n root ${directory}\n tls a.crt a.key\n whoami\n}`;
     const world = await makeWorld(corefile, { clock });
     const metric = (): string | undefined =>
       /^ndots_tls_certificate_expiration_timestamp_seconds\{certificate=".*\/a\.crt"\} (.*)$/m.exec(
@@ -160,8 +160,8 @@ describe('tls', () => {
     assert.equal(count(), 1);
     assert.ok(await world.server.reload());
     assert.equal(count(), 1);
-    writeFileSync(join(folder, 'c.crt'), testCertificate);
-    world.setCorefile(`tls://.:853 {\n root ${folder}\n tls c.crt a.key\n whoami\n}`);
+    writeFileSync(join(directory, 'c.crt'), testCertificate);
+    world.setCorefile(`tls://.:853 {\n root ${directory}\n tls c.crt a.key\n whoami\n}`);
     assert.ok(await world.server.reload());
     assert.equal(count(), 1);
     assert.match(world.metrics(), /certificate=".*c\.crt"/);

@@ -7,10 +7,10 @@ import { VirtualClock } from '../../base/virtual-clock.ts';
 import { scriptedNetwork } from '../../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../../test/kit/world.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-top-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-top-'));
+after(() => rmSync(directory, { recursive: true }));
 writeFileSync(
-  join(folder, 'objects.json'),
+  join(directory, 'objects.json'),
   JSON.stringify({
     apiVersion: 'v1',
     kind: 'List',
@@ -45,7 +45,7 @@ function serve(top = 'top', pods = 'pods verified'): Promise<World> {
  prometheus 127.0.0.1:0
  ${top}
  kubernetes cluster.local {
-  manifests ${folder}
+  manifests ${directory}
   ${pods}
  }
  forward . 192.0.2.53

@@ -17,18 +17,18 @@ async function served(
   t: TestContext,
   more = '',
 ): Promise<World & { change(text: string): Promise<void> }> {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-transfer-'));
-  t.after(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, 'db'), zone(1));
+  const directory = mkdtempSync(join(tmpdir(), 'ndots-transfer-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'db'), zone(1));
   const world = await makeWorld(
     `.:53 {\n file db example.org {\n reload 10s\n }\n transfer example.org {\n to 10.244.0.9\n }\n${more}\n}`,
-    { folder },
+    { directory },
   );
   t.after(() => world.close());
   return {
     ...world,
     async change(text) {
-      writeFileSync(join(folder, 'db'), text);
+      writeFileSync(join(directory, 'db'), text);
       await world.clock.advance(10_001);
       for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
     },

@@ -230,14 +230,14 @@ describe('tsig', () => {
   });
 
   test('keys can be in files with named.conf syntax', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-tsig-'));
-    t.after(() => rmSync(folder, { recursive: true }));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-tsig-'));
+    t.after(() => rmSync(directory, { recursive: true }));
     const corefile = '. {\n tsig {\n secrets keys\n }\n whoami\n}';
     writeFileSync(
-      join(folder, 'keys'),
+      join(directory, 'keys'),
       `# two keys\nkey "key.example." {\n  algorithm hmac-sha512; /* a\n comment */\n  secret "${secret}";\n};\nkey b { secret ${secret}; };\n`,
     );
-    const world = await makeWorld(corefile, { folder });
+    const world = await makeWorld(corefile, { directory });
     t.after(() => world.close());
     for (const name of ['key.example.', 'b.'])
       assert.equal((await asked(world, 'example.org. A', key(name))).reply.rcode, 0);
@@ -247,28 +247,28 @@ describe('tsig', () => {
       [`key a { secret ${secret}; };\nkey a { secret ${secret}; };`, /keys:2: key "a" redefined/],
       [`key a { secret ${secret};`, /unexpected token ""/],
     ] as const) {
-      writeFileSync(join(folder, 'keys'), text);
-      await assert.rejects(makeWorld(corefile, { folder }), message);
+      writeFileSync(join(directory, 'keys'), text);
+      await assert.rejects(makeWorld(corefile, { directory }), message);
     }
-    writeFileSync(join(folder, 'keys'), `key a { secret ${secret}; };`);
+    writeFileSync(join(directory, 'keys'), `key a { secret ${secret}; };`);
     await assert.rejects(
-      makeWorld(`. {\n tsig {\nsecret a ${secret}\nsecrets keys\n }\n}`, { folder }),
+      makeWorld(`. {\n tsig {\nsecret a ${secret}\nsecrets keys\n }\n}`, { directory }),
       (error) => /key "a\." redefined/.test(String(problemsIn(error)?.[0]?.message)),
     );
-    rmSync(join(folder, 'keys'));
-    await assert.rejects(makeWorld(corefile, { folder }), /cannot be read/);
+    rmSync(join(directory, 'keys'));
+    await assert.rejects(makeWorld(corefile, { directory }), /cannot be read/);
   });
 
   test('a secret that is not base64, and an unknown algorithm, cause a warning and verify nothing', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-tsig-'));
-    t.after(() => rmSync(folder, { recursive: true }));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-tsig-'));
+    t.after(() => rmSync(directory, { recursive: true }));
     writeFileSync(
-      join(folder, 'keys'),
+      join(directory, 'keys'),
       `key "file.example." {\n algorithm hmac-md5;\n secret "?";\n};\n`,
     );
     const world = await makeWorld(
       '. {\n tsig example.org {\nsecret line.example test-key\nsecrets keys\n }\n whoami\n}',
-      { folder },
+      { directory },
     );
     t.after(() => world.close());
     const log = world.log.join('\n');

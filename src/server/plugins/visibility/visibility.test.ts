@@ -11,8 +11,8 @@ import { printMessage } from '../../wire/print.ts';
 import { scriptedNetwork } from '../../../../test/kit/upstream.ts';
 import { makeWorld, type AskOptions, type World } from '../../../../test/kit/world.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));
-after(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));
+after(() => rmSync(directory, { recursive: true }));
 
 const namespaces = ['team-a', 'team-b', 'shared', 'kube-system'];
 /** Maps client addresses to namespaces; empty if the client is not a pod. */
@@ -73,7 +73,7 @@ const objects = [
   },
 ];
 writeFileSync(
-  join(folder, 'objects.json'),
+  join(directory, 'objects.json'),
   JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
 );
 
@@ -94,7 +94,7 @@ function serve(lines: readonly string[], before = '', pods = 'verified'): Promis
  ${before}
  ${policy}
  kubernetes cluster.local in-addr.arpa {
-  manifests ${folder}
+  manifests ${directory}
   pods ${pods}
  }
  forward . 192.0.2.53
@@ -273,7 +273,7 @@ cluster.local {
   ${tenants.join('\n  ')}
  }
  kubernetes {
-  manifests ${folder}
+  manifests ${directory}
   pods verified
  }
 }`,

@@ -83,9 +83,9 @@ function inCloseWait(port: number): number {
 
 describe('DNS over TLS', () => {
   test('connection secrets are written to the key log, which only its owner may read', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-keylog-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    const file = join(folder, 'keys');
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-keylog-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    const file = join(directory, 'keys');
     const listener = await start(t, answerOne, {}, { ...testTls, keyLog: file });
     assert.equal(statSync(file).mode & 0o777, 0o600, 'it is there before anybody comes');
     for (const maxVersion of ['TLSv1.3', 'TLSv1.2'] as const) {

@@ -1,5 +1,5 @@
 /** The cluster in a story file, with its objects, DNS pods, clients and node settings, and the internet's answers. */
-import { ManifestFolder } from '../../../server/kube/manifests/folder.ts';
+import { ManifestDirectory } from '../../../server/kube/manifests/directory-scan.ts';
 import { parseAnswers, type Script } from '../../resolver/answers-file.ts';
 import { readManifests } from '../../../server/kube/manifests/manifest-file.ts';
 import type { Manifest } from '../../../server/kube/manifests/manifest.ts';
@@ -153,7 +153,7 @@ function readObjects(
   return names.flatMap((name, index) => {
     const place = Array.isArray(value) ? [...path, index] : path;
     try {
-      const directory = new ManifestFolder(fileBeside(name, reading));
+      const directory = new ManifestDirectory(fileBeside(name, reading));
       // Small files are parsed immediately. Only large ones, which stories do not need, return a promise.
       const look = directory.look();
       if (!('problems' in look)) {

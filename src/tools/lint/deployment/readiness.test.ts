@@ -105,13 +105,13 @@ describe('readiness that fails later than lameduck ends', () => {
     spawnSync(kubectl, ['version', '--client']).status === 0 ? false : 'needs kubectl (KUBECTL)';
 
   test('kubectl applies the patch, and then nothing is found', { skip }, async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-patch-'));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-patch-'));
     try {
       const [found] = await told({ Corefile: health('5s'), 'd.yaml': deployment(ready({})) });
       const [, patch = ''] = /^kubectl -n kube-system patch deployment coredns -p '(.*)'$/.exec(
         found!.remedy!,
       )!;
-      const file = join(folder, 'd.yaml');
+      const file = join(directory, 'd.yaml');
       writeFileSync(file, deployment(ready({})));
       const words = ['patch', '--local', '-f', file, '-o', 'yaml', '-p', patch];
       const { stdout, stderr } = spawnSync(kubectl, words, { encoding: 'utf8' });
@@ -121,7 +121,7 @@ describe('readiness that fails later than lameduck ends', () => {
       assert.deepEqual(readinessProbe, ready({ periodSeconds: 2, failureThreshold: 1 }));
       assert.deepEqual(await told({ Corefile: health('5s'), 'd.yaml': stdout }), []);
     } finally {
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     }
   });
 });

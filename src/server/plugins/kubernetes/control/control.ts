@@ -56,12 +56,12 @@ export async function control(options: KubernetesOptions, context: ControlContex
 async function loadSource(
   plan: SourcePlan,
 ): Promise<(parts: SourceParts) => Source<ClusterRecord>> {
-  const { manifests: folder, manifestMemory: memory, wanted } = plan;
-  if (folder === null) {
+  const { manifests: directory, manifestMemory: memory, wanted } = plan;
+  if (directory === null) {
     const { apiSource } = await import('./api-source.ts');
     return (parts) => apiSource(plan, parts);
   }
-  const { manifestSource } = await import('../../../kube/manifests/manifest-folder.ts');
+  const { manifestSource } = await import('../../../kube/manifests/manifest-directory.ts');
   return ({ clock, log, metrics }) => {
     const problems = metrics.counter(
       'ndots_kubernetes_manifest_problems_total',
@@ -73,7 +73,7 @@ async function loadSource(
       'Computed memory use of the objects in the manifest directory.',
     );
     return manifestSource({
-      folder,
+      directory,
       memory,
       wanted,
       reduction: clusterRecords(plan),

@@ -39,13 +39,13 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
       return null;
     }
   };
-  const walk = (folder: string, depth: number): void => {
+  const walk = (directory: string, depth: number): void => {
     if (depth > DEPTH_MAX) {
-      log.warning(`error reading ${folder}: more than ${DEPTH_MAX} nested directories`);
+      log.warning(`error reading ${directory}: more than ${DEPTH_MAX} nested directories`);
       return;
     }
-    for (const entry of tried(folder, () => list(folder)) ?? []) {
-      const file = join(folder, entry.name);
+    for (const entry of tried(directory, () => list(directory)) ?? []) {
+      const file = join(directory, entry.name);
       if (entry.isDirectory()) {
         walk(file, depth + 1);
         continue;
@@ -71,11 +71,11 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
   return { sources: [...found.values()], isHidden };
 }
 
-function list(folder: string): {
+function list(directory: string): {
   readonly name: string;
   isDirectory(): boolean;
 }[] {
-  return readdirSync(folder, { withFileTypes: true }).toSorted((a, b) =>
+  return readdirSync(directory, { withFileTypes: true }).toSorted((a, b) =>
     a.name < b.name ? -1 : 1,
   );
 }

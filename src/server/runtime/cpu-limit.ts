@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import {
   CONTROL_GROUPS,
-  groupFolders,
+  groupDirectories,
   groupLines,
   type ControlGroupFiles,
 } from '../base/control-groups.ts';
@@ -12,10 +12,10 @@ import {
  * versions of control groups (cgroups(7): `cpu.max`; `cpu.cfs_quota_us` and `cpu.cfs_period_us`). Among nested groups
  * the tightest limit applies.
  */
-export function processorLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
+export function cpuLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let limit = Infinity;
-  for (const folder of groupFolders(files, 'cpu'))
-    limit = Math.min(limit, limitOfVersion2(folder), limitOfVersion1(folder));
+  for (const directory of groupDirectories(files, 'cpu'))
+    limit = Math.min(limit, limitOfVersion2(directory), limitOfVersion1(directory));
   return limit;
 }
 
@@ -25,23 +25,23 @@ export function processorLimit(files: ControlGroupFiles = CONTROL_GROUPS): numbe
  */
 export function threadRoom(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let room = Infinity;
-  for (const folder of groupFolders(files, 'pids')) {
-    const [most] = groupLines(join(folder, 'pids.max'));
-    const [present] = groupLines(join(folder, 'pids.current'));
+  for (const directory of groupDirectories(files, 'pids')) {
+    const [most] = groupLines(join(directory, 'pids.max'));
+    const [present] = groupLines(join(directory, 'pids.current'));
     const left = Number(most) - Number(present);
     if (!Number.isNaN(left)) room = Math.min(room, left);
   }
   return room;
 }
 
-function limitOfVersion2(folder: string): number {
-  const [quota, period] = (groupLines(join(folder, 'cpu.max'))[0] ?? '').split(' ');
+function limitOfVersion2(directory: string): number {
+  const [quota, period] = (groupLines(join(directory, 'cpu.max'))[0] ?? '').split(' ');
   return ratio(quota, period);
 }
 
-function limitOfVersion1(folder: string): number {
-  const [quota] = groupLines(join(folder, 'cpu.cfs_quota_us'));
-  const [period] = groupLines(join(folder, 'cpu.cfs_period_us'));
+function limitOfVersion1(directory: string): number {
+  const [quota] = groupLines(join(directory, 'cpu.cfs_quota_us'));
+  const [period] = groupLines(join(directory, 'cpu.cfs_period_us'));
   return ratio(quota, period);
 }
 

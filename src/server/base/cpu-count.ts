@@ -7,7 +7,7 @@ let count: number | null = null;
  * Returns the number of CPUs that this process could use at the first call. Restricting a thread later therefore does
  * not lower the result.
  */
-export function processorCount(): number {
+export function cpuCount(): number {
   count ??= availableParallelism();
   return count;
 }

@@ -23,10 +23,10 @@ import { readManifests } from './manifest-file.ts';
 import { parseYaml } from './yaml-document.ts';
 import type { Source } from '../store/object-source.ts';
 import { wholeObject, wholeRecords, type WholeRecord } from '../../../../test/kit/whole-records.ts';
-import { manifestSource, type ManifestParts } from './manifest-folder.ts';
+import { manifestSource, type ManifestParts } from './manifest-directory.ts';
 
 interface Bench {
-  readonly folder: string;
+  readonly directory: string;
   readonly clock: VirtualClock;
   readonly source: Source<WholeRecord>;
   readonly heard: Listener;
@@ -41,14 +41,16 @@ function bench(
   files: Readonly<Record<string, string>>,
   parts: Partial<ManifestParts<WholeRecord>> = {},
 ): Bench {
-  const folder = parts.folder ?? mkdtempSync(join(tmpdir(), 'ndots-'));
-  if (parts.folder === undefined) t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const write = (name: string, content: string): void => writeFileSync(join(folder, name), content);
+  const directory = parts.directory ?? mkdtempSync(join(tmpdir(), 'ndots-'));
+  if (parts.directory === undefined)
+    t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const write = (name: string, content: string): void =>
+    writeFileSync(join(directory, name), content);
   for (const [name, content] of Object.entries(files)) write(name, content);
   const clock = new VirtualClock();
   const lines: string[] = [];
   const source = manifestSource({
-    folder,
+    directory,
     wanted: everything,
     reduction: wholeRecords,
     clock,
@@ -58,7 +60,7 @@ function bench(
   const heard = new Listener();
   source.start(heard);
   t.after(() => source.stop());
-  return { folder, clock, source, heard, lines, write, poll: () => clock.advance(1000) };
+  return { directory, clock, source, heard, lines, write, poll: () => clock.advance(1000) };
 }
 
 function problemOf(run: () => unknown): Problem {
@@ -98,7 +100,7 @@ describe('the example cluster', () => {
   const examples = new URL('../../../../examples/cluster', import.meta.url).pathname;
 
   test('is read without a complaint', (t) => {
-    const { lines, heard } = bench(t, {}, { folder: examples });
+    const { lines, heard } = bench(t, {}, { directory: examples });
     assert.deepEqual(lines, [
       `[INFO] ${examples}: 3 files, 4 namespaces, 6 services, 6 endpoint slices, 11 pods`,
     ]);
@@ -106,7 +108,7 @@ describe('the example cluster', () => {
   });
 
   test("has the scenario's backend: one address, three pods, and the client", (t) => {
-    const { heard } = bench(t, {}, { folder: examples });
+    const { heard } = bench(t, {}, { directory: examples });
     const backend = get(heard, 'Service', 'critical-app/backend');
     assert.deepEqual(backend.clusterIPs, ['10.3.0.116']);
     assert.deepEqual(backend.ports, [{ name: '', protocol: 'TCP', port: 80 }]);
@@ -123,7 +125,7 @@ describe('the example cluster', () => {
   });
 
   test('has a headless database whose pods have their own names', (t) => {
-    const { heard } = bench(t, {}, { folder: examples });
+    const { heard } = bench(t, {}, { directory: examples });
     const [slice] = [...heard.state.values()].filter(
       (one) => one.kind === 'EndpointSlice' && one.service === 'db',
     );
@@ -139,7 +141,7 @@ describe('the example cluster', () => {
   });
 
   test('has a dual-stack service with named ports, each resolved to the port of its pods', (t) => {
-    const { heard } = bench(t, {}, { folder: examples });
+    const { heard } = bench(t, {}, { directory: examples });
     assert.deepEqual(get(heard, 'Service', 'shop/web').clusterIPs, ['10.3.0.80', 'fd00:10:3::80']);
     const slices = [...heard.state.values()].filter(
       (one) => one.kind === 'EndpointSlice' && one.service === 'web',
@@ -171,12 +173,15 @@ describe('a directory of manifests', () => {
   });
 
   test('is read at every depth, in YAML and JSON, with many documents and lists', (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    mkdirSync(join(folder, 'deep/er'), { recursive: true });
-    writeFileSync(join(folder, 'a.yml'), `${service('one')}---\n# nothing\n---\n${service('two')}`);
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    mkdirSync(join(directory, 'deep/er'), { recursive: true });
     writeFileSync(
-      join(folder, 'deep/er/list.json'),
+      join(directory, 'a.yml'),
+      `${service('one')}---\n# nothing\n---\n${service('two')}`,
+    );
+    writeFileSync(
+      join(directory, 'deep/er/list.json'),
       JSON.stringify({
         kind: 'List',
         items: [
@@ -185,9 +190,9 @@ describe('a directory of manifests', () => {
         ],
       }),
     );
-    writeFileSync(join(folder, 'README.md'), 'kind: Service');
-    writeFileSync(join(folder, 'other.yaml'), 'replicaCount: 3\n---\nkind: Ingress\n');
-    const { heard, lines } = bench(t, {}, { folder });
+    writeFileSync(join(directory, 'README.md'), 'kind: Service');
+    writeFileSync(join(directory, 'other.yaml'), 'replicaCount: 3\n---\nkind: Ingress\n');
+    const { heard, lines } = bench(t, {}, { directory });
     assert.deepEqual(heard.names('Service'), ['four', 'one', 'three', 'two']);
     assert.deepEqual(heard.names('Namespace'), ['default', 'x']);
     assert.equal(lines.length, 1, lines.join('\n'));
@@ -199,7 +204,7 @@ describe('a directory of manifests', () => {
     await made.poll();
     assert.equal(made.heard.all.length, 0);
     made.write('a.yaml', service('one', ', externalIPs: [192.0.2.1]'));
-    rmSync(join(made.folder, 'b.yaml'));
+    rmSync(join(made.directory, 'b.yaml'));
     made.write('c.yaml', service('three'));
     await made.poll();
     assert.deepEqual(
@@ -216,34 +221,34 @@ describe('a directory of manifests', () => {
   });
 
   test('may be a mounted ConfigMap, which changes by swapping a link', async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
-    t.after(() => rmSync(folder, { recursive: true }));
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(directory, { recursive: true }));
     const then = new Date('2026-01-01T00:00:00Z');
     for (const [version, name] of [
       ['..1', 'one'],
       ['..2', 'two'],
     ] as const) {
-      mkdirSync(join(folder, version));
-      writeFileSync(join(folder, version, 'a.yaml'), service(name));
+      mkdirSync(join(directory, version));
+      writeFileSync(join(directory, version, 'a.yaml'), service(name));
       // The size and time are the same, so only the file itself differs.
-      utimesSync(join(folder, version, 'a.yaml'), then, then);
+      utimesSync(join(directory, version, 'a.yaml'), then, then);
     }
-    symlinkSync('..1', join(folder, '..data'));
-    symlinkSync('..data/a.yaml', join(folder, 'a.yaml'));
-    const made = bench(t, {}, { folder });
+    symlinkSync('..1', join(directory, '..data'));
+    symlinkSync('..data/a.yaml', join(directory, 'a.yaml'));
+    const made = bench(t, {}, { directory });
     assert.deepEqual(made.heard.names('Service'), ['one']);
-    symlinkSync('..2', join(folder, '..new'));
-    renameSync(join(folder, '..new'), join(folder, '..data'));
+    symlinkSync('..2', join(directory, '..new'));
+    renameSync(join(directory, '..new'), join(directory, '..data'));
     await made.poll();
     assert.deepEqual(made.heard.names('Service'), ['two']);
   });
 
   test('may contain a link to itself', (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    symlinkSync('.', join(folder, 'again'));
-    writeFileSync(join(folder, 'a.yaml'), service('one'));
-    const { heard, lines } = bench(t, {}, { folder });
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    symlinkSync('.', join(directory, 'again'));
+    writeFileSync(join(directory, 'a.yaml'), service('one'));
+    const { heard, lines } = bench(t, {}, { directory });
     assert.deepEqual(heard.names('Service'), ['one']);
     assert.equal(lines.length, 1);
   });
@@ -255,10 +260,10 @@ describe('a directory of manifests', () => {
       clock: new VirtualClock(),
       log: makeLog(() => {}),
     };
-    const missing = problemOf(() => manifestSource({ ...parts, folder: '/no/such/folder' }));
+    const missing = problemOf(() => manifestSource({ ...parts, directory: '/no/such/folder' }));
     assert.match(missing.message, /cannot read \/no\/such\/folder: no such file/);
     assert.equal(missing.remedy, 'create it, or specify another directory');
-    const device = problemOf(() => manifestSource({ ...parts, folder: '/dev/null' }));
+    const device = problemOf(() => manifestSource({ ...parts, directory: '/dev/null' }));
     assert.match(device.message, /\/dev\/null is neither a file nor a directory/);
   });
 
@@ -269,20 +274,20 @@ describe('a directory of manifests', () => {
       ['a.yaml', 'one'],
       ['objects', 'three'],
     ] as const) {
-      const { heard } = bench(t, {}, { folder: join(made.folder, name) });
+      const { heard } = bench(t, {}, { directory: join(made.directory, name) });
       assert.deepEqual(heard.names('Service'), [found]);
     }
   });
 
   test('that disappears later keeps its objects, and is reported once', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') });
-    renameSync(made.folder, `${made.folder}-gone`);
-    t.after(() => rmSync(`${made.folder}-gone`, { recursive: true, force: true }));
+    renameSync(made.directory, `${made.directory}-gone`);
+    t.after(() => rmSync(`${made.directory}-gone`, { recursive: true, force: true }));
     for (let i = 0; i < 5; i++) await made.poll();
     assert.deepEqual(made.heard.names('Service'), ['one']);
     assert.equal(made.lines.filter((line) => line.startsWith('[ERROR]')).length, 1);
     assert.match(made.lines.at(-1)!, /the objects stay unchanged/);
-    renameSync(`${made.folder}-gone`, made.folder);
+    renameSync(`${made.directory}-gone`, made.directory);
     await made.poll();
     assert.match(made.lines.at(-1)!, /can be read again/);
   });
@@ -292,23 +297,23 @@ describe('a directory of manifests', () => {
       t.skip('root may read everything');
       return;
     }
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
-    t.after(() => rmSync(folder, { recursive: true }));
-    writeFileSync(join(folder, 'a.yaml'), service('one'));
-    writeFileSync(join(folder, 'b.yaml'), service('two'));
-    chmodSync(join(folder, 'b.yaml'), 0);
-    const { heard, lines } = bench(t, {}, { folder });
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(directory, { recursive: true }));
+    writeFileSync(join(directory, 'a.yaml'), service('one'));
+    writeFileSync(join(directory, 'b.yaml'), service('two'));
+    chmodSync(join(directory, 'b.yaml'), 0);
+    const { heard, lines } = bench(t, {}, { directory });
     assert.deepEqual(heard.names('Service'), ['one']);
     assert.match(lines[0]!, /cannot read .*b\.yaml: EACCES/);
   });
 
   test('with an unreadable subdirectory reports it once, and again when it comes back', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') });
-    const closed = join(made.folder, 'closed');
+    const closed = join(made.directory, 'closed');
     const root = process.getuid?.() === 0;
     const told = (): number =>
       made.lines.filter((line) => /cannot read .*closed/.test(line)).length;
-    chmodSync(made.folder, 0o755);
+    chmodSync(made.directory, 0o755);
     mkdirSync(closed, { mode: 0 });
     if (root) process.seteuid?.(65534);
     try {
@@ -329,9 +334,9 @@ describe('a directory of manifests', () => {
 
   test('with a subdirectory that became unreadable keeps its objects until it is readable or gone', async (t) => {
     const made = bench(t, { 'a.yaml': service('one') });
-    const closed = join(made.folder, 'closed');
+    const closed = join(made.directory, 'closed');
     const root = process.getuid?.() === 0;
-    chmodSync(made.folder, 0o755);
+    chmodSync(made.directory, 0o755);
     mkdirSync(closed);
     writeFileSync(join(closed, 'b.yaml'), service('two'));
     await made.poll();
@@ -629,11 +634,11 @@ describe('a malicious manifest', () => {
   });
 
   test('that is a named pipe is skipped and blocks nothing', (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
-    execFileSync('mkfifo', [join(folder, 'a.yaml')]);
-    writeFileSync(join(folder, 'b.yaml'), service('web'));
-    const made = bench(t, {}, { folder });
+    const directory = mkdtempSync(join(tmpdir(), 'ndots-'));
+    t.after(() => rmSync(directory, { recursive: true, force: true }));
+    execFileSync('mkfifo', [join(directory, 'a.yaml')]);
+    writeFileSync(join(directory, 'b.yaml'), service('web'));
+    const made = bench(t, {}, { directory });
     assert.deepEqual(made.heard.names('Service'), ['web']);
   });
 

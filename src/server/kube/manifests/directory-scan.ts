@@ -35,15 +35,15 @@ const endings = /\.(ya?ml|json)$/i;
  * The manifest files in a directory (or a single file) and their contents, found by polling. Symbolic links are
  * followed on each scan. When a mounted ConfigMap changes by swapping `..data`, this is therefore an ordinary change.
  */
-export class ManifestFolder {
-  readonly #folder: string;
+export class ManifestDirectory {
+  readonly #directory: string;
   readonly #memory: number;
   readonly #files = new Map<string, KnownFile>();
   #bytes = 0;
 
   /** @param memory maximum number of bytes for reading one object, and for all objects together */
-  constructor(folder: string, memory: number = MEMORY_OF_A_RUN) {
-    this.#folder = folder;
+  constructor(directory: string, memory: number = MEMORY_OF_A_RUN) {
+    this.#directory = directory;
     this.#memory = memory;
   }
 
@@ -63,7 +63,7 @@ export class ManifestFolder {
 
   /** @throws Problem if the directory itself cannot be read */
   check(): void {
-    this.#walk(this.#folder, 0, new Set(), new Seen());
+    this.#walk(this.#directory, 0, new Set(), new Seen());
   }
 
   /**
@@ -74,7 +74,7 @@ export class ManifestFolder {
   look(): Maybe<Look> {
     const problems: Problem[] = [];
     const seen = new Seen();
-    this.#walk(this.#folder, 0, new Set(), seen);
+    this.#walk(this.#directory, 0, new Set(), seen);
     const { found } = seen;
     for (const [path, error] of seen.unread.errors) problems.push(unreadable(path, error));
     const changed: string[] = [];
@@ -122,7 +122,7 @@ export class ManifestFolder {
     if (read instanceof Error) return void problems.push(unreadable(path, read));
     const found = [...read.problems];
     const bytes = this.#bytes - known.bytes + read.bytes;
-    if (bytes > this.#memory) found.push(tooManyObjects(this.#folder, this.#memory));
+    if (bytes > this.#memory) found.push(tooManyObjects(this.#directory, this.#memory));
     const good = found.length === 0;
     for (const problem of found) problems.push(withFate(problem, known.good));
     if (bytes <= this.#memory && (good || !known.good)) {
@@ -132,24 +132,24 @@ export class ManifestFolder {
     }
   }
 
-  #walk(folder: string, depth: number, above: ReadonlySet<string>, seen: Seen): void {
+  #walk(directory: string, depth: number, above: ReadonlySet<string>, seen: Seen): void {
     const { found, unread } = seen;
     let names: string[];
     let real: string;
     try {
-      const stats = depth === 0 ? statSync(folder) : null;
+      const stats = depth === 0 ? statSync(directory) : null;
       if (stats?.isFile() === true) {
-        found.set(folder, stats);
+        found.set(directory, stats);
         return;
       }
-      if (stats?.isDirectory() === false) throw neither(folder);
-      names = readdirSync(folder).sort();
-      real = realpathSync(folder);
+      if (stats?.isDirectory() === false) throw neither(directory);
+      names = readdirSync(directory).sort();
+      real = realpathSync(directory);
     } catch (error) {
       if (error instanceof Problem) throw error;
-      if (depth === 0) throw unreadable(folder, error);
+      if (depth === 0) throw unreadable(directory, error);
       // The file was removed during this scan, which the next scan will report.
-      if (!isGone(error)) unread.add(folder, error);
+      if (!isGone(error)) unread.add(directory, error);
       return;
     }
     if (above.has(real) || depth > DEPTH_MAX) return;
@@ -157,7 +157,7 @@ export class ManifestFolder {
     for (const name of names) {
       // This also skips `..data` and similar entries, which contain the same files again.
       if (name.startsWith('.')) continue;
-      const path = join(folder, name);
+      const path = join(directory, name);
       let stats: Stats;
       try {
         stats = statSync(path);
@@ -171,7 +171,7 @@ export class ManifestFolder {
         if (found.size >= FILES_MAX) {
           throw new Problem({
             code: 'folder-too-large',
-            text: `${this.#folder} contains more than ${FILES_MAX} manifest files`,
+            text: `${this.#directory} contains more than ${FILES_MAX} manifest files`,
             hint: 'check that this is the intended directory',
           });
         }
@@ -224,10 +224,10 @@ function readFile(path: string, memory: number): ManifestFile | Error {
   return readManifests(text, path, memory);
 }
 
-function tooManyObjects(folder: string, memory: number): Problem {
+function tooManyObjects(directory: string, memory: number): Problem {
   return new Problem({
     code: 'manifest-too-large',
-    text: `the objects in ${folder} need more than ${printBytes(memory)} of memory`,
+    text: `the objects in ${directory} need more than ${printBytes(memory)} of memory`,
     remedy: manifestMemoryRemedy,
   });
 }

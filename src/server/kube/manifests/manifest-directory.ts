@@ -3,7 +3,7 @@ import type { Log } from '../../base/log.ts';
 import { isLater } from '../../base/maybe.ts';
 import { printPlace, type Problem } from '../../base/problem.ts';
 import { ImpliedCluster } from './cluster.ts';
-import { ManifestFolder, type Look } from './folder.ts';
+import { ManifestDirectory, type Look } from './directory-scan.ts';
 import { noManifests } from './read-once.ts';
 import type { ObjectKind } from '../store/objects.ts';
 import {
@@ -17,7 +17,7 @@ import type { Source, SourceEvents, WantedObjects } from '../store/object-source
 
 /** The directory to read, and the objects to look for. */
 export interface ManifestParts<R extends ObjectRecord> {
-  readonly folder: string;
+  readonly directory: string;
   /** Maximum number of bytes for reading one object, and for all objects together. */
   readonly memory?: number;
   readonly wanted: WantedObjects;
@@ -42,7 +42,7 @@ const LOOK_EVERY_MS = 1000;
 
 class ManifestSource<R extends ObjectRecord> implements Source<R> {
   readonly #parts: ManifestParts<R>;
-  readonly #folder: ManifestFolder;
+  readonly #directory: ManifestDirectory;
   readonly #cluster: ImpliedCluster;
   readonly #stores = new Map<ObjectKind, ObjectStore<R>>();
   #events: SourceEvents<R> | null = null;
@@ -59,7 +59,7 @@ class ManifestSource<R extends ObjectRecord> implements Source<R> {
 
   constructor(parts: ManifestParts<R>) {
     this.#parts = parts;
-    this.#folder = new ManifestFolder(parts.folder, parts.memory);
+    this.#directory = new ManifestDirectory(parts.directory, parts.memory);
     this.#cluster = new ImpliedCluster(parts.wanted);
     const strings = new StringTable();
     const { endpoints, pods, multicluster, topology } = parts.wanted;
@@ -71,7 +71,7 @@ class ManifestSource<R extends ObjectRecord> implements Source<R> {
     for (const kind of kinds)
       this.#stores.set(kind, new ObjectStore(kind, parts.reduction.fields[kind], strings));
     // Check this here rather than in `start`, so that a wrong directory is a configuration error.
-    this.#folder.check();
+    this.#directory.check();
   }
 
   get synced(): boolean {
@@ -98,7 +98,7 @@ class ManifestSource<R extends ObjectRecord> implements Source<R> {
   #look(): void {
     if (this.#reading !== null) return;
     try {
-      const look = this.#folder.look();
+      const look = this.#directory.look();
       if (!isLater(look)) return this.#looked(look);
       this.#reading = look
         .then((later) => this.#stopped || this.#looked(later))
@@ -111,7 +111,7 @@ class ManifestSource<R extends ObjectRecord> implements Source<R> {
 
   #looked({ changed, problems }: Look): void {
     this.#seen = this.#tellNew(problems, this.#seen);
-    if (this.#failure !== '') this.#parts.log.info(`${this.#parts.folder} can be read again`);
+    if (this.#failure !== '') this.#parts.log.info(`${this.#parts.directory} can be read again`);
     this.#failure = '';
     if (changed.length > 0 || !this.#synced) this.#apply();
     if (this.#synced) return;
@@ -126,8 +126,8 @@ class ManifestSource<R extends ObjectRecord> implements Source<R> {
   }
 
   #apply(): void {
-    const { entries, problems } = this.#cluster.build(this.#folder.manifests);
-    this.#parts.applied?.(this.#folder.bytes);
+    const { entries, problems } = this.#cluster.build(this.#directory.manifests);
+    this.#parts.applied?.(this.#directory.bytes);
     this.#built = this.#tellNew(problems, this.#built);
     const changes: (R | GoneRecord)[] = [];
     for (const [kind, store] of this.#stores) {
@@ -138,9 +138,11 @@ class ManifestSource<R extends ObjectRecord> implements Source<R> {
       store.endList(changes);
     }
     const counts = [...this.#stores].map(([kind, store]) => count(store.size, kind)).join(', ');
-    this.#parts.log.info(`${this.#parts.folder}: ${count(this.#folder.files, 'file')}, ${counts}`);
-    if (this.#folder.manifests.length === 0) {
-      const { message, hint } = noManifests(this.#parts.folder, this.#folder.files);
+    this.#parts.log.info(
+      `${this.#parts.directory}: ${count(this.#directory.files, 'file')}, ${counts}`,
+    );
+    if (this.#directory.manifests.length === 0) {
+      const { message, hint } = noManifests(this.#parts.directory, this.#directory.files);
       this.#parts.log.warning(`${message}; ${hint}`);
     }
     if (changes.length > 0) this.#events!.changes(changes);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { controlGroups } from '../../../test/kit/control-groups.ts';
-import { processorLimit, threadRoom } from './processor-limit.ts';
+import { cpuLimit, threadRoom } from './cpu-limit.ts';
 
 void suite('the CPU limit', () => {
   const groupFiles = controlGroups();
@@ -10,7 +10,7 @@ void suite('the CPU limit', () => {
   function limitWith(
     own: string,
     groups: Readonly<Record<string, string>>,
-    read = processorLimit,
+    read = cpuLimit,
   ): number {
     return read(groupFiles(own, groups));
   }
