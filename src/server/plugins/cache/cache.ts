@@ -38,7 +38,7 @@ const REFRESHES_MAX = 1000;
 const staleAnswer: readonly ExtendedError[] = [{ code: EDE.STALE_ANSWER, text: '' }];
 const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, text: '' }];
 
-/** Stores replies and answers from memory until their TTL expires (see section 5 of the reference, and cache.md). */
+/** Stores replies and answers from memory until their TTL expires (cache.md). */
 export const cache: Plugin = definePlugin({
   syntax,
   control: controlCache,

@@ -51,7 +51,7 @@ export function makeForward(world: PlacesWorld): Plugin {
   });
 }
 
-/** Sends queries to other DNS servers (see section 6 of the reference, and forward.md). */
+/** Sends queries to other DNS servers (forward.md). */
 export const forward: Plugin = makeForward(realPlaces);
 
 async function control(

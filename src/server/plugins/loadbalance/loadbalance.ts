@@ -84,7 +84,7 @@ type LoadbalanceOptions = Options<typeof syntax>;
 
 const RELOAD_MS = 30_000;
 
-/** Changes the order of addresses in replies (see section 2.1 of the reference, and loadbalance.md). */
+/** Changes the order of addresses in replies (loadbalance.md). */
 export const loadbalance: Plugin = definePlugin({ syntax, control, setup });
 
 function control({ policy, reloadMs }: LoadbalanceOptions, context: ControlContext): void {

@@ -38,7 +38,7 @@ export function makeLoop(probe: LoopProbe): Plugin {
   });
 }
 
-/** Ends the process if the server forwards to itself (see section 2.1 of the reference, and loop.md). */
+/** Ends the process if the server forwards to itself (loop.md). */
 export const loop: Plugin = makeLoop(udpProbe);
 
 function control(context: ControlContext, probe: LoopProbe): void {
