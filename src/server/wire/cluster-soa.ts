@@ -1,6 +1,6 @@
 /** The SOA record of zones that are generated rather than read from a file, as in CoreDNS. */
 import { TYPE } from './iana.ts';
-import type { WireName } from './name.ts';
+import { NAME_MAX, type WireName } from './name.ts';
 import type { MessageWriter, Section } from './writer.ts';
 
 /** Not terminated, because the zone's name follows. */
@@ -8,7 +8,7 @@ const NS_DNS = Uint8Array.from([2, ...Buffer.from('ns'), 3, ...Buffer.from('dns'
 const HOSTMASTER = Uint8Array.from([10, ...Buffer.from('hostmaster')]);
 
 /**
- * Writes `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 MINIMUM`.
+ * Writes `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 MINIMUM`. A name that would be too long is the zone's.
  * @param zone as spelled in the record's owner
  */
 export function writeClusterSoa(
@@ -20,10 +20,11 @@ export function writeClusterSoa(
   ttl: number = minimum,
 ): void {
   to.open(section, zone, TYPE.SOA, ttl);
-  to.bytes(NS_DNS);
-  to.name(zone);
-  to.bytes(HOSTMASTER);
-  to.name(zone);
+  for (const labels of [NS_DNS, HOSTMASTER]) {
+    // A longer name would make the reply unreadable.
+    if (labels.length + zone.length <= NAME_MAX) to.bytes(labels);
+    to.name(zone);
+  }
   to.u32(serial);
   to.u32(7200);
   to.u32(1800);
