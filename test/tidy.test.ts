@@ -7,6 +7,7 @@ import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, type Token } from 'acorn';
 import { analyse } from 'scslre';
+import { decidingNumbers } from './kit/deciding-numbers.ts';
 import { sourceFacts, type SourceFacts } from './kit/source.ts';
 
 const sources = globSync('src/**/*.ts').toSorted();
@@ -225,19 +226,10 @@ describe('the house', () => {
     assert.deepEqual(broken, []);
   });
 
-  test('a finding declares no threshold, and compares counts and shares with none of its own', () => {
-    const declared = /^(?:export )?const [A-Z]\w*(?:: \w+)? = (?:-?[\d.]|\{[^}]*: -?[\d.])[^;]*/gm;
-    // Numbers that are not thresholds: none, one, two, half, and a second in milliseconds.
-    const compared =
-      /(?:(?<![<>])[<>]=? |\bquantile\()(?!(?:[012]|0\.5|1000)\b(?!\.))[\d.]+(?![\d.]| \?)/g;
-    const shares = /\b0\.(?!5\b)\d+ \* \w+/g;
+  test('findings, observations and the examination of a cluster decide by no number of their own', () => {
     const broken = running
-      .filter((file) => file.startsWith('src/tools/doctor/findings/'))
-      .flatMap((file) =>
-        [declared, compared, shares].flatMap((pattern) =>
-          [...texts.get(file)!.matchAll(pattern)].map(([text]) => `${file}: ${text.trim()}`),
-        ),
-      );
+      .filter((file) => /^src\/tools\/doctor\/(?:findings|observe|cluster)\//.test(file))
+      .flatMap((file) => decidingNumbers(texts.get(file)!).map((each) => `${file}:${each}`));
     assert.deepEqual(broken, [], 'thresholds are in src/tools/doctor/thresholds/');
   });
 
@@ -527,6 +519,25 @@ test('no plain test measures time: test/kit/growth.ts compares costs, and bench/
 });
 
 describe('the rules of the house see', () => {
+  for (const [text, expected] of [
+    ['const isMuch = n >= 4 ? 1 : 2;', ['1: 4']],
+    ['const isMuch = lost > rate * 0.3;', ['1: 0.3']],
+    ['const isMuch = n < Math.max(least, 3);', ['1: 3']],
+    ['const isFew = z < -3;', ['1: 3']],
+    ['const FEW = 3;\nconst isFew = n < FEW;', ['1: FEW = 3']],
+    ['const RULE = { lost: 3 };\nconst isFew = n < RULE.lost;', ['1: RULE = { lost: 3 }']],
+    ['const CHANCE_MAX = 0.1;', ['1: CHANCE_MAX = 0.1']],
+    ['const NEW_MS = 60_000;', ['1: NEW_MS = 60_000']],
+    ['const late = server.quantile(0.05);', ['1: 0.05']],
+    ['const ROWS_MAX = 500;\nconst isFull = rows.size >= ROWS_MAX;', []],
+    ['const isLong = bytes[0] >= 0xc0 && n > 1;', []],
+    ['for (let i = 0; i < 3; i++) at += 4;', []],
+    ['const PORT = 53;\nconst isDns = port === PORT;', []],
+  ] as const)
+    test(`the numbers that decide in ${JSON.stringify(text)}`, () => {
+      assert.deepEqual(decidingNumbers(text), expected);
+    });
+
   for (const text of [
     'assert.ok(performance.now() - begun < 2000);',
     'const ms = Date.now() - begun;',

@@ -26,12 +26,17 @@ export interface Use {
 /** Functions of `process` that load native code, whatever their argument is. */
 const native: ReadonlySet<string> = new Set(['dlopen', 'binding', '_linkedBinding']);
 
-export function sourceFacts(text: string): SourceFacts {
-  const program = parse(stripTypeScriptTypes(text), {
+/** The syntax tree of a source. Types are replaced by spaces, so lines and columns stay the same. */
+export function programOf(text: string): Program {
+  return parse(stripTypeScriptTypes(text), {
     ecmaVersion: 'latest',
     sourceType: 'module',
     locations: true,
   });
+}
+
+export function sourceFacts(text: string): SourceFacts {
+  const program = programOf(text);
   const declared = declaredNames(program);
   const loads: Load[] = [];
   const globals: Use[] = [];
@@ -175,7 +180,8 @@ function declaredNames(program: Program): ReadonlySet<string> {
   return names;
 }
 
-function walk(
+/** Visits a node and all nodes below it, each with its parent. */
+export function walk(
   node: AnyNode,
   parent: AnyNode | null,
   visit: (node: AnyNode, parent: AnyNode | null) => void,

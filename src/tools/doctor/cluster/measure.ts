@@ -10,12 +10,10 @@ import { getText } from '../../../server/kube/api/get-json.ts';
 import { Scrape } from '../../../server/metrics/read-exposition.ts';
 import { SCRAPE_BYTES_MAX, scrapeUrl } from '../../../server/metrics/scrape-url.ts';
 import type { DnsPod } from './pods.ts';
+import { METRICS_WAIT_MS } from '../thresholds/cluster.ts';
 
 /** The metrics port of CoreDNS and ndots. */
 const USUAL_PORT = 9153;
-/** A running pod returns its metrics within this time, milliseconds. */
-const DIRECT_MS = 2000;
-const PROXY_MS = 8000;
 
 /** The metrics of one pod. */
 export interface Measured {
@@ -102,7 +100,12 @@ async function scrapePod(
   if (direct !== false) {
     try {
       const url = new URL(`http://${printHostPort(address, at)}/metrics`);
-      const scrape = await scrapeUrl({ url, waitMs: DIRECT_MS, signal, wanted: isWanted });
+      const scrape = await scrapeUrl({
+        url,
+        waitMs: METRICS_WAIT_MS.direct,
+        signal,
+        wanted: isWanted,
+      });
       if (scrape.size > 0) return found(scrape, true);
       own = 'its address and port do not serve DNS metrics';
     } catch (error) {
@@ -115,10 +118,10 @@ async function scrapePod(
     const request = {
       path: `/api/v1/namespaces/${pod.namespace}/pods/${name}/proxy/metrics`,
       task: 'get pods/proxy',
-      waitMs: PROXY_MS,
+      waitMs: METRICS_WAIT_MS.proxy,
       bytesMax: SCRAPE_BYTES_MAX,
       // Do not wait for a server that sends a byte now and then.
-      signal: AbortSignal.any([signal, AbortSignal.timeout(2 * PROXY_MS)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(2 * METRICS_WAIT_MS.proxy)]),
     };
     await getText(client, request, (text) => scrape.push(text));
     if (scrape.end().size > 0) return found(scrape, false);

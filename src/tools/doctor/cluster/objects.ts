@@ -8,11 +8,7 @@ import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { listAll } from '../../pods/list.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import { pathOf, type WantedResource } from './wanted.ts';
-
-/** An API server that takes longer for a page is not there, milliseconds. */
-const WAIT_MS = 8000;
-/** Fifty thousand pods are listed within this, milliseconds. */
-const LIST_MS = 60_000;
+import { LIST_WAIT_MS, PAGE_WAIT_MS } from '../thresholds/cluster.ts';
 
 /** The limit of all stored lists together, as JSON: in memory they take several times as much. */
 export const OBJECTS_BYTES_MAX: number = 32 * 1024 * 1024;
@@ -53,7 +49,7 @@ export function readObjects(
     let count = 0;
     let bytes = 0;
     // An API server that sends a little now and then is not waited for.
-    const within = AbortSignal.any([signal, AbortSignal.timeout(LIST_MS)]);
+    const within = AbortSignal.any([signal, AbortSignal.timeout(LIST_WAIT_MS)]);
     const take = (item: JsonObject): boolean => {
       const kept = keep(of.kind, item);
       if (kept.bytes > room || bytes + kept.bytes > LIST_BYTES_MAX) return false;
@@ -63,7 +59,11 @@ export function readObjects(
       if (kept.item !== null) items.push(kept.item);
       return true;
     };
-    const end = await listAll(client, { path: pathOf(of), waitMs: WAIT_MS, signal: within }, take);
+    const end = await listAll(
+      client,
+      { path: pathOf(of), waitMs: PAGE_WAIT_MS, signal: within },
+      take,
+    );
     return { items, cutAt: end === 'whole' ? null : count };
   };
   return Promise.all(
@@ -93,7 +93,7 @@ export function whole(item: JsonObject): KeptItem {
 function failureOf(error: unknown, { plural }: WantedResource, signal: AbortSignal): ApiFailure {
   if (error instanceof ApiFailure) return error;
   if (signal.aborted || (error as Error).name !== 'TimeoutError') throw error;
-  const text = `"list ${plural}" took more than ${printSpan(LIST_MS)}`;
+  const text = `"list ${plural}" took more than ${printSpan(LIST_WAIT_MS)}`;
   return new ApiFailure({ kind: 'silent', text });
 }
 

@@ -5,6 +5,7 @@ import { ApiFailure } from '../../../server/kube/api/failure.ts';
 import { sendJson } from '../../../server/kube/api/get-json.ts';
 import type { Subject } from '../../lint/subject.ts';
 import type { DnsPod } from './pods.ts';
+import { RIGHTS_WAIT_MS } from '../thresholds/cluster.ts';
 
 /** A permission that a service account does not have. */
 export interface MissingRight {
@@ -15,7 +16,6 @@ export interface MissingRight {
   readonly resource: string;
 }
 
-const WAIT_MS = 5000;
 /** A cluster’s DNS pods use one or two accounts. */
 const ACCOUNTS_MAX = 4;
 
@@ -108,7 +108,7 @@ async function isAllowed(
     path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
     task: 'create subjectaccessreviews',
     change: { method: 'POST', contentType: 'application/json', body: JSON.stringify(review) },
-    waitMs: WAIT_MS,
+    waitMs: RIGHTS_WAIT_MS,
     bytesMax: 64 * 1024,
     signal,
   });

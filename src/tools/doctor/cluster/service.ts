@@ -12,6 +12,7 @@ import {
 import { dnsServiceIn, selectorOf, serviceAddresses } from '../../pods/dns-service.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 import { endpointsIn, serviceServers, type DnsEndpoint } from '../../probe/replicas.ts';
+import { LARGE_ANSWER_ADDRESSES, NEW_SERVICE_MS } from '../thresholds/cluster.ts';
 
 export interface DnsService {
   readonly namespace: string;
@@ -55,8 +56,6 @@ export interface KnownName {
 
 /** The number of Services to query; a few are enough to detect a server that lags behind. */
 const KNOWN_MAX = 8;
-/** A newer Service may not be known yet, milliseconds. */
-const NEW_MS = 60_000;
 
 /**
  * Services with addresses, from all namespaces in turn, old enough that every server must know
@@ -69,7 +68,7 @@ export function knownNames(
 ): readonly KnownName[] {
   const old = services.filter((each) => {
     const made = Date.parse(text(child(each, 'metadata'), 'creationTimestamp'));
-    return serviceAddresses(each).length > 0 && !(nowMs - made < NEW_MS);
+    return serviceAddresses(each).length > 0 && !(nowMs - made < NEW_SERVICE_MS);
   });
   const byNamespace = Map.groupBy(old, (each) => text(child(each, 'metadata'), 'namespace'));
   const found: KnownName[] = [];
@@ -93,9 +92,6 @@ export function externalNames(services: readonly JsonObject[]): readonly string[
   return [...new Set(names)].slice(0, KNOWN_MAX).map((name) => `${name}.`);
 }
 
-/** This many addresses certainly fill 512 bytes. */
-const LARGE = 40;
-
 /**
  * The smallest headless Service whose answer does not fit into 512 bytes; null if there is none.
  */
@@ -112,7 +108,7 @@ export function largeName(
   const large = services
     .filter((each) => text(child(each, 'spec'), 'clusterIP') === 'None')
     .map((each) => ({ each, count: counts.get(keyOf(each)) ?? 0 }))
-    .filter(({ count }) => count >= LARGE)
+    .filter(({ count }) => count >= LARGE_ANSWER_ADDRESSES)
     .toSorted((one, other) => one.count - other.count)[0];
   if (large === undefined) return null;
   const [namespace, name] = keyOf(large.each).split('/');

@@ -14,6 +14,7 @@ import {
   AAAA_OTHERS_LOST,
   AAAA_SURPLUS,
   SOONEST_RETRY_MS,
+  SURE_AAAA_LOSSES,
 } from '../thresholds/transport.ts';
 
 export const droppedAaaa: FindingKind = {
@@ -72,7 +73,7 @@ export const droppedAaaa: FindingKind = {
     const all = lost >= NEARLY_ALL * asked;
     return {
       severity: 'critical',
-      confidence: losses.length >= 4 ? 0.93 : 0.8,
+      confidence: losses.length >= SURE_AAAA_LOSSES ? 0.93 : 0.8,
       seen: [
         `${losses.length} AAAA queries to ${listed(servers)} for ${listed([...names])} got no reply, not even when they were repeated. The same server answered A queries for these names.`,
         `${listed(servers)} answered ${asked - lost} of ${asked} AAAA queries${all ? '' : ', so the losses depend on the name or began later'}.`,

@@ -8,7 +8,12 @@ import { listed, share } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { SPARED_SHARE, MOST } from '../thresholds/evidence.ts';
 import { MIN_FAILED_NAMES } from '../thresholds/search.ts';
-import { EDNS_LOST, MIN_EDNS_QUERIES, MIN_FORMERR } from '../thresholds/transport.ts';
+import {
+  EDNS_LOST,
+  MIN_EDNS_QUERIES,
+  MIN_FORMERR,
+  SURE_EDNS_LOSSES,
+} from '../thresholds/transport.ts';
 
 const WITHOUT_EDNS =
   'Until then, remove options edns0 and trust-ad from the clients’ resolv.conf (dnsConfig). This does not help Go programs, which always use EDNS.';
@@ -46,7 +51,7 @@ export const droppedEdns: FindingKind = {
     const isProven = observed.clients.list.some(asksBoth);
     return {
       severity: 'critical',
-      confidence: isProven ? (losses.length >= 10 ? 0.93 : 0.85) : 0.75,
+      confidence: isProven ? (losses.length >= SURE_EDNS_LOSSES ? 0.93 : 0.85) : 0.75,
       seen: [
         `Of queries with EDNS to ${listed(addresses)}, ${share(total(deaf, 'edns', 'lost'), total(deaf, 'edns', 'asked'))} got no reply. Of queries without it, ${share(total(deaf, 'plain', 'lost'), total(deaf, 'plain', 'asked'))} got none.`,
         !isProven &&

@@ -10,6 +10,7 @@ import {
   MIN_OTHER_CONNECTIONS,
   OTHERS_ALIKE,
   REST_OF_OTHERS,
+  SURE_REPEATED,
 } from '../thresholds/transport.ts';
 
 export const notDns: FindingKind = {
@@ -62,7 +63,7 @@ export const notDns: FindingKind = {
           ? this.title
           : 'It is not DNS, because the path to some addresses loses packets of all kinds',
       severity: 'critical',
-      confidence: exceeded > 0 ? 0.95 : repeated >= 5 ? 0.9 : 0.75,
+      confidence: exceeded > 0 ? 0.95 : repeated >= SURE_REPEATED ? 0.9 : 0.75,
       seen: [
         `${share(observed.total.lost, observed.total.asked)} DNS queries got no reply${pods === null ? `; they were sent to ${listed(servers)}` : ''}.`,
         opened > 0 &&

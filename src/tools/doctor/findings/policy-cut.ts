@@ -14,7 +14,7 @@ import { netsApart } from '../observe/source-nets.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { MIN_CASES, MIN_LASTING_MS } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
-import { POLICY_CUT, POLICY_SURE_RESOLVER } from '../thresholds/transport.ts';
+import { POLICY_CUT, POLICY_CUT_FEW, POLICY_SURE_RESOLVER } from '../thresholds/transport.ts';
 
 type AskingClient = Asked & { readonly address: string };
 
@@ -219,7 +219,7 @@ export const policyCut: FindingKind = {
       return {
         title: listing?.title ?? this.title,
         severity: 'critical',
-        confidence: cut.length + fine.length > 3 ? 0.9 : 0.8,
+        confidence: cut.length + fine.length > POLICY_CUT_FEW ? 0.9 : 0.8,
         seen: [
           ...(listing?.seen ?? []),
           `All ${losses.length} queries from ${listed([...addresses])} to ${server.address} got no reply, from every port and for every name.`,

@@ -6,7 +6,11 @@ import { isBelow } from '../../../server/wire/within-zone.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { registeredWithin } from '../observe/registered-names.ts';
-import { MIN_OTHER_ZONES, MIN_SAME_ADDRESS_ZONES } from '../thresholds/answers.ts';
+import {
+  MIN_OTHER_ZONES,
+  MIN_SAME_ADDRESS_ZONES,
+  SURE_WILDCARD_NAMES,
+} from '../thresholds/answers.ts';
 
 export const wildcardDomain: FindingKind = {
   code: 'ND2004',
@@ -31,7 +35,7 @@ export const wildcardDomain: FindingKind = {
         const keys = new Set(foreign.map(({ name }) => name));
         return {
           severity: 'critical',
-          confidence: foreign.length >= 3 ? 0.93 : 0.8,
+          confidence: foreign.length >= SURE_WILDCARD_NAMES ? 0.93 : 0.8,
           seen: [
             sentence(
               `${foreign.length} unrelated names got the same address ${addresses}. They include ${listed([...keys])}`,

@@ -11,7 +11,7 @@ import { pairsText } from '../observe/mixed-names.ts';
 import { isForwarder, upstreams } from '../observe/roles.ts';
 import { isAtOnce } from '../observe/name-view.ts';
 import { latencyOf, sentSpan } from '../../capture/pair/seen-exchange.ts';
-import { A_FAILURES } from '../thresholds/answers.ts';
+import { A_FAILURES, SURE_AAAA_ERRORS } from '../thresholds/answers.ts';
 import {
   LONG_WAIT_MS,
   MIN_CASES,
@@ -52,7 +52,7 @@ export const wrongAaaa: FindingKind = {
     for (const name of [...names, ...failingAlike(observed)]) claims.names.add(name);
     return {
       severity: isMinor ? 'warning' : 'critical',
-      confidence: isLate ? 0.75 : bads.length >= 2 || bad >= 4 ? 0.93 : 0.8,
+      confidence: isLate ? 0.75 : bads.length >= 2 || bad >= SURE_AAAA_ERRORS ? 0.93 : 0.8,
       seen: [
         `For ${listed(names)}, A queries get an address, but AAAA queries get ${rcode} (${bad} times).`,
         isLate &&

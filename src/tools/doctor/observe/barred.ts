@@ -3,11 +3,11 @@ import type { ClientView } from './client-view.ts';
 import type { Observations } from './observations.ts';
 import { programs } from './roles.ts';
 import type { StatedReason } from './reply-faults.ts';
-import { MIN_CASES } from '../thresholds/evidence.ts';
+import { MIN_CASES, NEARLY_ALL } from '../thresholds/evidence.ts';
 
 /** True if the client is refused for every name. Unanswered queries do not count. */
 export function isBarred({ outcomes: { refused: count, asked, lost } }: ClientView): boolean {
-  return asked > lost && count >= 0.9 * (asked - lost);
+  return asked > lost && count >= NEARLY_ALL * (asked - lost);
 }
 
 /** True if every reply with this reason (EDE) went to clients that are refused for every name. */

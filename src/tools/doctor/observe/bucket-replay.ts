@@ -3,19 +3,18 @@
  * Firewalls, clouds and network plugins limit rates in this way.
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { BUCKET_SLOT_MS, LOSS_SETTLED_MS } from '../thresholds/lateness.ts';
+import {
+  BUCKET_BURSTS,
+  BUCKET_LOST,
+  BUCKET_RATES,
+  BUCKET_SLOT_MS,
+  LOSS_SETTLED_MS,
+} from '../thresholds/lateness.ts';
 import { crowdingOf, type Crowding } from './crowding.ts';
+import { NEARLY_ALL } from '../thresholds/evidence.ts';
 
 /** Queries stored for one server. */
 const QUERIES_MAX = 60_000;
-/** Smaller bursts look like pairs of A and AAAA that lose the second query. */
-const BURSTS = [
-  5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 700,
-  1024,
-];
-const RATE_MIN = 10;
-const RATE_MAX = 3000;
-const RATE_STEP = 1.08;
 
 export interface Bucket {
   /** Packets per second, and the burst after a pause. */
@@ -68,7 +67,7 @@ export class BucketReplay {
    * @returns null: too little was lost, or too much
    */
   best(errorMax: number): Bucket | null {
-    if (this.#lost < 20) return null;
+    if (this.#lost < BUCKET_LOST) return null;
     const sorted = this.#queries.toSorted((one, other) => Math.abs(one) - Math.abs(other));
     const untilMs = this.#full ? Math.abs(sorted.at(-1)!) - LOSS_SETTLED_MS : Infinity;
     const known = sorted.filter((ms) => Math.abs(ms) <= untilMs);
@@ -77,7 +76,7 @@ export class BucketReplay {
     const from = known.findIndex(isOfLost);
     const queries = known.slice(from, known.findLastIndex(isOfLost) + 1);
     const lost = queries.filter(isOfLost).length;
-    if (lost < 20 || lost > 0.9 * queries.length) return null;
+    if (lost < BUCKET_LOST || lost > NEARLY_ALL * queries.length) return null;
     const slots = slotsOf(queries);
     const even = lost / queries.length;
     let chance = 0;
@@ -85,8 +84,9 @@ export class BucketReplay {
       chance += Math.abs(slots.lost[at]! - even * (slots.ends[at]! - begin));
     let best: Bucket | null = null;
     let least = Math.floor(errorMax * lost) + 1;
-    for (const burst of BURSTS)
-      for (let rate = RATE_MIN; rate < RATE_MAX; rate *= RATE_STEP) {
+    const { least: slowest, most: fastest, step } = BUCKET_RATES;
+    for (const burst of BUCKET_BURSTS)
+      for (let rate = slowest; rate < fastest; rate *= step) {
         const { error, dropped } = dropsOf(slots, rate, burst, least);
         // One that lets through more drops nothing either, and errs as much at the same place.
         if (dropped === 0) break;

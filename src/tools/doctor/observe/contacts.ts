@@ -2,7 +2,7 @@
 import { ALERT, CLIENT_HELLO, REQUEST } from '../../capture/read/packets/payload-code.ts';
 import type { CertificateValidity } from '../../capture/read/packets/tls-certificate.ts';
 import { LONG_WAIT_MS } from '../thresholds/evidence.ts';
-import { CONNECT_OPEN_MS, COPY_MS } from '../thresholds/transport.ts';
+import { CONNECT_OPEN_MS, COPY_MS, HTTP_SERVER_ERROR } from '../thresholds/transport.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { LastLookups } from './last-lookups.ts';
 
@@ -16,8 +16,6 @@ const OPENINGS_MAX = 200;
 const BEHIND_MAX = 8;
 /** A TLS handshake, the request, and one more. */
 const TURNS_MAX = 3;
-/** The lowest HTTP status that means a server failure (RFC 9110, section 15.6). */
-const SERVER_ERROR = 500;
 
 /**
  * The failure of a connection: its SYN got no reply, RST or ICMP. It was reset after a request. It
@@ -177,7 +175,7 @@ export class Contacts {
     if (known === undefined || known.state !== 'open') return;
     this.#lastMs = Math.max(this.#lastMs, timeMs);
     const { contact } = known;
-    if (code >= ALERT || code >= SERVER_ERROR) {
+    if (code >= ALERT || code >= HTTP_SERVER_ERROR) {
       contact.code = code;
       contact.isServersAlert = asked === undefined;
       fail(known, code >= ALERT ? 'alert' : 'status');

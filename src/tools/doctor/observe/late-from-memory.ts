@@ -7,6 +7,7 @@ import type { Stalls } from './memory-replies.ts';
 import type { ServerView } from './server-view.ts';
 import { NEARLY_ALL } from '../thresholds/evidence.ts';
 import {
+  FASTEST_QUANTILE,
   MEMORY_LATE,
   MEMORY_LATE_MS,
   MEMORY_QUICKER,
@@ -88,7 +89,7 @@ function stretchOf(server: ServerView): LateStretch | null {
   if (server.stoodStill || areStandstills(server, late)) return null;
   const isQuicker =
     otherwiseMs === null
-      ? server.quantile(0.05) * MEMORY_QUICKER.least <= meanMs
+      ? server.quantile(FASTEST_QUANTILE) * MEMORY_QUICKER.least <= meanMs
       : otherwiseMs * MEMORY_QUICKER.otherwise <= meanMs;
   return isQuicker ? { server, fromS, toS, replies, meanMs, otherwiseMs } : null;
 }

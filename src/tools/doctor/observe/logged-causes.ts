@@ -107,7 +107,8 @@ const OF_LOG =
 /** Causes and upstreams with counts of their own. */
 export const LOGGED_MAX = 500;
 /** Names and pods that each lists. */
-const MOST = { names: 1000, pods: 50 } as const;
+const NAMES_MAX = 1000;
+const PODS_MAX = 50;
 
 /** Counts lines, in memory that does not grow with their number. */
 export class LoggedCauses {
@@ -172,8 +173,8 @@ export class LoggedCauses {
       trouble.firstMs = Math.min(trouble.firstMs, timeMs);
       trouble.lastMs = Math.max(trouble.lastMs, timeMs);
     }
-    if (name !== '' && trouble.names.size < MOST.names) trouble.names.add(name);
-    if (pod !== '' && trouble.pods.size < MOST.pods) trouble.pods.add(pod);
+    if (name !== '' && trouble.names.size < NAMES_MAX) trouble.names.add(name);
+    if (pod !== '' && trouble.pods.size < PODS_MAX) trouble.pods.add(pod);
   }
 }
 

@@ -19,16 +19,11 @@ import { AnswerSets } from './answer-sets.ts';
 import { NumberRows } from './number-rows.ts';
 import { isFailure, outcomeOf, outcomeOrder, type Outcomes } from './outcomes.ts';
 import { AddressNumbers, LISTED, ServerRows } from './server-rows.ts';
+import { CACHED_MS, SAME_TTL_MS } from '../thresholds/answers.ts';
 
 const SERVERS_MAX = 8;
 const ADDRESSES_MAX = 4;
 const TTLS_MAX = 16;
-/**
- * An unchanged TTL is ignored for this long, milliseconds. Otherwise a busy capture would store only
- * the first moment.
- */
-const SAME_TTL_MS = 1000;
-const CACHED_MS = 1.5;
 
 /** True if the reply came too soon for the server to have queried another one. */
 export function isAtOnce(exchange: Pick<SeenExchange, 'sentMs' | 'repliedMs'>): boolean {

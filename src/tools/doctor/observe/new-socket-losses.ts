@@ -11,7 +11,9 @@ import { isSilent, turnsOf, whileSilent } from './sockets.ts';
 import { SAME_MOMENT_MS } from '../thresholds/evidence.ts';
 import {
   ALL_NEW_LOST,
+  ANSWERED_LATER,
   EXPECTED_THROUGHOUT,
+  FAIL_ALIKE,
   LOST_IN_SILENCE,
   MAX_KNOWN_LOST,
   MIN_EXPECTED,
@@ -21,6 +23,8 @@ import {
   NEW_SILENT,
   OPENED_TOGETHER_MS,
   OTHER_SOCKETS_LOST,
+  SILENT_IN_CROWDS,
+  SPARED_MOMENTS,
   SURE_EXPECTED,
   WHOLE_PAIRS,
 } from '../thresholds/transport.ts';
@@ -48,7 +52,11 @@ export function howNewOnesSuffer(observed: Observations): string | null {
   const otherRate = others.opened === 0 ? 0 : others.repeated / others.opened;
   const { oneLost, bothLost } = pairs.one;
   if (!sparesKnown(observed)) return null;
-  if (others.opened >= 10 && others.repeated >= 3 && otherRate >= 0.3 * lossRate(fresh))
+  if (
+    others.opened >= FAIL_ALIKE.opened &&
+    others.repeated >= FAIL_ALIKE.repeated &&
+    otherRate >= FAIL_ALIKE.ofRate * lossRate(fresh)
+  )
     return `${share(others.repeated, others.opened)} other TCP connections also had to repeat their first packet.`;
   const { list } = flows;
   const late = list.filter(
@@ -58,13 +66,18 @@ export function howNewOnesSuffer(observed: Observations): string | null {
   const silent = list.filter(isSilent);
   const meanwhile = whileSilent(list);
   const inCrowds =
-    silent.length >= NEW_SILENT * meanwhile.length || turnsOf(meanwhile).deviation < -3;
-  if (silent.length >= 5 && inCrowds)
+    silent.length >= NEW_SILENT * meanwhile.length ||
+    turnsOf(meanwhile).deviation < SILENT_IN_CROWDS.deviations;
+  if (silent.length >= SILENT_IN_CROWDS.sockets && inCrowds)
     return `${silent.length} sockets without any reply were opened at the same moments, while those opened earlier kept getting replies.`;
   const entered = list.filter(({ lost, asked }) => lost > 0 && lost < asked);
   if (silent.length >= 2 && entered.length >= 2 && bothLost >= 2 && lossRate(fresh) >= 0.5)
     return `Of the new sockets, ${silent.length} got no reply at all, and ${entered.length} got a reply to one of their queries. A dead server would lose all of a socket’s queries or none.`;
-  if (late.length >= 4 && bothLost >= 4 && oneLost <= 0.15 * bothLost)
+  if (
+    late.length >= ANSWERED_LATER.sockets &&
+    bothLost >= ANSWERED_LATER.pairs &&
+    oneLost <= ANSWERED_LATER.halves * bothLost
+  )
     return `${late.length} sockets were answered when they retried. Of the pairs sent together, ${bothLost} lost both queries and ${oneLost} lost one.`;
   return null;
 }
@@ -127,7 +140,10 @@ function howAmidOthers(observed: Observations): string | null {
   if (bothLost < WHOLE_PAIRS.pairs || oneLost > WHOLE_PAIRS.halves * bothLost) return null;
   if (known.asked >= MIN_NEW_QUERIES && lossRate(known) > WHOLE_PAIRS.halves * lossRate(fresh))
     return null;
-  if (others.repeated < Math.max(WHOLE_PAIRS.others, 0.3 * lossRate(total) * others.opened))
+  if (
+    others.repeated <
+    Math.max(WHOLE_PAIRS.others, FAIL_ALIKE.ofRate * lossRate(total) * others.opened)
+  )
     return null;
   const amid = enteredAmid(observed);
   return amid < WHOLE_PAIRS.amid
@@ -210,8 +226,7 @@ function sparesAny({ newSockets }: Observations): boolean {
     return true;
   const { fresh, known, spared } = newSockets.meanwhile;
   const expected = lossRate(fresh) * known.asked;
-  // The moments before and behind an outage are two.
-  const moments = expected >= SURE_EXPECTED ? 3 : 4;
+  const moments = expected >= SURE_EXPECTED ? SPARED_MOMENTS.ifSure : SPARED_MOMENTS.least;
   return (
     spared >= moments && expected >= MIN_EXPECTED && known.lost <= OTHER_SOCKETS_LOST * expected
   );

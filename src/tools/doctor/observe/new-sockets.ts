@@ -3,14 +3,10 @@
  */
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { NEAR_STRETCHES, SOCKET_STRETCH_MS } from '../thresholds/transport.ts';
 
-/** Queries of one stretch are of the same moment, milliseconds. */
-const STRETCH_MS = 250;
 /** Stretches counted separately: two hours. */
 const STRETCHES_MAX = 28_800;
-
-/** Stretches that are further apart are of different times. */
-const NEAR_STRETCHES = 4;
 
 export interface Fates {
   asked: number;
@@ -28,7 +24,7 @@ export class NewSockets {
 
   /** @param isKnown whether the socket had got a reply when the query was sent */
   add(exchange: SeenExchange, isKnown: boolean): void {
-    const at = Math.floor(exchange.sentMs / STRETCH_MS);
+    const at = Math.floor(exchange.sentMs / SOCKET_STRETCH_MS);
     const stretch = this.#stretches.at(at, noAges);
     if (stretch === null) return;
     const fates = isKnown ? stretch.known : stretch.fresh;

@@ -54,6 +54,9 @@ import { WaitingLine } from './waiting-line.ts';
 import { Ways } from './ways.ts';
 import { FELT_MS, LATE_MS, MIN_QUERIES } from '../thresholds/evidence.ts';
 
+/** Servers of one client. */
+const SERVERS_MAX = 50;
+
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
 
 export interface LateReply extends Moment {
@@ -406,7 +409,7 @@ export class Observations extends PathObservations {
     if (exchange.hops.length > 0) view.translated++;
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
-      if (view.servers.size >= 50) return;
+      if (view.servers.size >= SERVERS_MAX) return;
       server = newAsked();
       view.servers.set(exchange.server.address, server);
     }

@@ -1,12 +1,11 @@
 /** New sockets without DNS, by source and second: each takes an entry of connection tracking. */
 import { BoundedMap } from './bounded-map.ts';
+import { FIRST_CLIENT_PORT } from '../thresholds/transport.ts';
 
 const SOURCES_MAX = 500;
 /** Seconds of one source: ten minutes. */
 const SECONDS_MAX = 600;
 const PORTS = 65_536;
-/** Clients use ports from here on (Linux: ip_local_port_range). */
-const EPHEMERAL = 32_768;
 
 interface Source {
   /** One bit for each port that it used. */
@@ -23,7 +22,7 @@ export class OtherSockets {
 
   datagram(source: string, port: number, targetPort: number, timeMs: number): void {
     this.add(source, port, timeMs);
-    if (port < EPHEMERAL && targetPort >= EPHEMERAL)
+    if (port < FIRST_CLIENT_PORT && targetPort >= FIRST_CLIENT_PORT)
       this.servers.at(`${source} ${port}`, () => ({ address: source, port }));
   }
 

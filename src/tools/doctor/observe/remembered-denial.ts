@@ -22,7 +22,7 @@ import {
  */
 export function isRemembered(observed: Observations, view: NameView): boolean {
   const { outcomes, negativeTtls } = view;
-  if (outcomes.nxdomain < 3 || outcomes.found + outcomes.nodata === 0) return false;
+  if (outcomes.nxdomain < MIN_CASES || outcomes.found + outcomes.nodata === 0) return false;
   if (isWithoutTtl(observed, view)) return cameForGood(view) && !isOfAutopath(observed, view.name);
   if (!countsDown(negativeTtls) || isDeniedAnew(view)) return false;
   return (

@@ -11,6 +11,7 @@ import { isCut } from '../../capture/pair/message-head.ts';
 import { UDP_BYTES, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { isIterative } from './delegations.ts';
 import { MIN_REASON_BYTES } from '../thresholds/errors.ts';
+import { CLIENT_COOKIE_BYTES, FIRST_META_TYPE } from '../thresholds/answers.ts';
 
 /** The faults that make a reply useless or less useful. */
 export type ReplyFault =
@@ -61,11 +62,8 @@ export interface ReplyShape {
 const ALIASES_MAX = 24;
 /** QCLASS ANY (RFC 1035 section 3.2.5). */
 const ANY_CLASS = 255;
-/** From here on a type asks for records of other types (RFC 6895 section 3.1). */
-const META_TYPES = 128;
 /** A pointer to the question's name, which nearly all owners are. */
 const QUESTION_POINTER = 0xc000 | HEADER.SIZE;
-const CLIENT_COOKIE = 8;
 
 const records = new Records();
 const shape: ReplyShape = {
@@ -110,7 +108,7 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
       answers++;
       if (records.type === TYPE.CNAME || !isOfQuestion(reply)) isChain = true;
       if (records.type === type || records.type === TYPE.CNAME) hasType = true;
-      if (records.type === TYPE.DNAME || type >= META_TYPES) hasType = true;
+      if (records.type === TYPE.DNAME || type >= FIRST_META_TYPE) hasType = true;
       if (records.class !== asked && asked !== ANY_CLASS) isOtherClass = true;
     } else if (section === SECTION.authority) {
       authorities++;
@@ -133,7 +131,7 @@ function faultOf(exchange: SeenExchange, reply: Uint8Array): ReplyFault | null {
   if (isOtherClass) return 'class';
   if (isTruncated) return null;
   if (answers > 0 && !hasType && rcode === RCODE.NOERROR) return 'foreign';
-  if (isChain && type < META_TYPES) {
+  if (isChain && type < FIRST_META_TYPE) {
     const fault = chainFault(exchange, reply);
     if (fault !== null) return fault;
   }
@@ -221,7 +219,7 @@ function readOptions({ cookie, query }: SeenExchange, reply: Uint8Array): boolea
       shape.reason = (reply[at + 4]! << 8) | reply[at + 5]!;
       const end = Math.min(stop, at + 4 + length);
       shape.reasonText = utf8.decode(reply.subarray(at + 6, end)).replaceAll('\0', '');
-    } else if (code === OPTION.COOKIE && cookie && length >= CLIENT_COOKIE)
+    } else if (code === OPTION.COOKIE && cookie && length >= CLIENT_COOKIE_BYTES)
       isOther = !hasCookie(query, reply, at + 4);
     at += 4 + length;
   }
@@ -234,10 +232,10 @@ function hasCookie(query: Uint8Array, reply: Uint8Array, at: number): boolean {
   for (cursor.over(query); cursor.next();) {
     if (cursor.type !== TYPE.OPT) continue;
     const stop = cursor.dataAt + cursor.dataLength;
-    for (let option = cursor.dataAt; option + 4 + CLIENT_COOKIE <= stop;) {
+    for (let option = cursor.dataAt; option + 4 + CLIENT_COOKIE_BYTES <= stop;) {
       const code = (query[option]! << 8) | query[option + 1]!;
       if (code === OPTION.COOKIE) {
-        for (let i = 0; i < CLIENT_COOKIE; i++)
+        for (let i = 0; i < CLIENT_COOKIE_BYTES; i++)
           if (query[option + 4 + i] !== reply[at + i]) return false;
         return true;
       }

@@ -4,6 +4,7 @@ import type { Claims } from './claims.ts';
 import type { DeadNames } from './dead-names.ts';
 import { isAllBelow } from './failing-walks.ts';
 import type { Observations } from './observations.ts';
+import { SEARCH_DOMAIN_CHANCE } from '../thresholds/search.ts';
 
 /** The domains in search paths, without the cluster’s domain and those of namespaces, which end in it. */
 export function domainsOf({ domains }: Observations): readonly string[] {
@@ -28,9 +29,6 @@ export function makes(domain: string, { domains }: Observations): (name: string)
   return (name) => isBelow(name, domain) && domains.domainOf(name) === domain;
 }
 
-/** So unlikely is it that chance picks what is below one of the search domains. */
-const CHANCE_MAX = 0.1;
-
 /**
  * The search domain that all of these names are below, and nothing that is answered; null: there is
  * none, or it may be chance.
@@ -40,7 +38,7 @@ export function searchDomainOf(
   observed: Observations,
 ): string | null {
   const domains = domainsOf(observed);
-  if (names.length < 2 || chanceOfThese * domains.length > CHANCE_MAX) return null;
+  if (names.length < 2 || chanceOfThese * domains.length > SEARCH_DOMAIN_CHANCE) return null;
   const below = (domain: string) => (name: string) => isBelow(name, domain);
   return (
     domains.find((domain) => names.every(below(domain)) && !answered.some(below(domain))) ?? null

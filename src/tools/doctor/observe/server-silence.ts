@@ -7,7 +7,14 @@ import { wentAstray } from './losses.ts';
 import type { Observations } from './observations.ts';
 import type { ServerView } from './server-view.ts';
 import { areSilentByChance } from './sockets.ts';
-import { ANSWERED_BETWEEN, FELL_SILENT, NEW_SOCKETS_ELSEWHERE } from '../thresholds/silence.ts';
+import {
+  ANSWERED_BETWEEN,
+  FELL_SILENT,
+  LOST_OUTSIDE,
+  NEW_SOCKETS_ELSEWHERE,
+  SILENCE_LOST,
+} from '../thresholds/silence.ts';
+import { NEARLY_ALL } from '../thresholds/evidence.ts';
 
 export interface Window {
   readonly fromS: number;
@@ -80,12 +87,13 @@ export function silenceOf(
   let best: Window | null = null;
   let open: { fromS: number; toS: number; lost: number; asked: number } | null = null;
   const close = (): void => {
-    if (open !== null && open.lost >= 5 && (best === null || open.lost > best.lost)) best = open;
+    if (open !== null && open.lost >= SILENCE_LOST && (best === null || open.lost > best.lost))
+      best = open;
     open = null;
   };
   for (const [second, { asked, lost }] of history) {
     if (asked === 0) continue;
-    if (lost < 0.9 * asked) {
+    if (lost < NEARLY_ALL * asked) {
       close();
       continue;
     }
@@ -108,7 +116,8 @@ export function silenceOf(
   const whole = { fromS: Math.min(...within), toS: Math.max(...within) };
   // Outside of it all is well, or it is a loss and not a silence.
   const outside = seconds.filter(([second]) => second < whole.fromS || second > whole.toS);
-  if (sumOf(outside, 'lost') > 0.05 * sumOf(outside, 'asked') + 2) return null;
+  if (sumOf(outside, 'lost') > LOST_OUTSIDE.share * sumOf(outside, 'asked') + LOST_OUTSIDE.more)
+    return null;
   const lost = outcomes.lost - sumOf(outside, 'lost');
   return { ...whole, lost, asked: (best as Window).asked + lost - (best as Window).lost };
 }

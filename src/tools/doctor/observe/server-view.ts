@@ -8,23 +8,26 @@ import type { Rate } from './rates.ts';
 import { MemoryReplies } from './memory-replies.ts';
 import { Standstills } from './standstills.ts';
 import { FELT_MS, OVERTAKEN_MS } from '../thresholds/evidence.ts';
-import { BREATHLESS_FACTOR, BREATHLESS_MS, STOPPED_PROCESS } from '../thresholds/silence.ts';
+import {
+  BREATHLESS_FACTOR,
+  BREATHLESS_MS,
+  PAUSE_MS,
+  STOPPED_PROCESS,
+} from '../thresholds/silence.ts';
+import { FIRST_BUCKET_MS, LOSSY_SECOND } from '../thresholds/lateness.ts';
 
 /** Seconds counted separately: two hours. */
 const SECONDS_MAX = 7200;
 const CLIENTS_MAX = 1000;
 const SERVICES_MAX = 16;
-/** Times without a reply that are remembered, and how long they are, milliseconds. */
+/** Times without a reply that are remembered. */
 const PAUSES_MAX = 2000;
-const PAUSE_MS = 1000;
 const BUCKETS = 20;
 /**
  * Queries after the last reply that are remembered, and how long before it they may have been sent:
  * some overtake others, milliseconds.
  */
 const SINCE_MAX = 50;
-/** Upper end of the first bucket of latencies, milliseconds; each next one is twice as wide. */
-const FIRST_BUCKET_MS = 0.1;
 
 export type Asking = Pick<SeenExchange, 'sentMs' | 'client' | 'server' | 'name'>;
 
@@ -263,7 +266,9 @@ export class ServerView {
    * the last of them: the server is not quicker in between.
    */
   get byLoss(): { readonly lossy: ServerHistory; readonly calm: ServerHistory } {
-    const lossy = this.history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
+    const lossy = this.history.filter(
+      ([, { lost, asked }]) => lost > LOSSY_SECOND * asked && asked > lost,
+    );
     const [from, to] = [lossy[0]?.[0] ?? Infinity, lossy.at(-1)?.[0] ?? -Infinity];
     const calm = this.history.filter(([second]) => second < from || second > to);
     return { lossy, calm };

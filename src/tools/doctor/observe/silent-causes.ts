@@ -5,7 +5,7 @@ import { TIME_EXCEEDED } from '../../capture/read/packets/dissect.ts';
 import { type SeenExchange, sentSpan } from '../../capture/pair/seen-exchange.ts';
 import { keysOf, listed, sentence, share } from '../texts.ts';
 import { MIN_CASES, MOST, NEARLY_ALL } from '../thresholds/evidence.ts';
-import { REACHED_ADDRESSES } from '../thresholds/silence.ts';
+import { REACHED_ADDRESSES, ZONE_LABELS } from '../thresholds/silence.ts';
 import type { Asked } from './client-view.ts';
 import type { Observations } from './observations.ts';
 import { openedDuring } from './other-contacts.ts';
@@ -289,7 +289,7 @@ export function lostZoneText(
       `These are search-path queries: the search domain ${domain} is appended to other names (${listed(names)}). Each lookup of an external name waits there before it gets to the name as written`,
     );
   const zone = names.length === 1 ? names[0]! : names.reduce(commonZone);
-  if (zone.split('.').length < 3) return null;
+  if (zone.split('.').length < ZONE_LABELS) return null;
   const elsewhere = observed.servers.list.some(
     ({ address, outcomes }) =>
       answered(outcomes) > 0 && !losses.some(({ server }) => server.address === address),

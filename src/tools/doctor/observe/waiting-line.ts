@@ -10,12 +10,11 @@ import {
   DID_NOT_WAIT,
   MIN_LINE_LATE,
   MIN_LINE_QUERIES,
+  OVERTAKEN_SHARE,
 } from '../thresholds/lateness.ts';
 
 /** Queries examined of one server: the first ones. */
 const QUERIES_MAX = 4000;
-/** In a line hardly anything overtakes, be there several workers. */
-const OVERTAKEN_MAX = 0.3;
 
 /** Latencies by the number of waiting queries. */
 export interface Line {
@@ -73,12 +72,12 @@ export class WaitingLine {
    * for its CPU.
    */
   get isOutrun(): boolean {
-    return this.#late >= MIN_LINE_LATE && this.#outrun > OVERTAKEN_MAX * this.#late;
+    return this.#late >= MIN_LINE_LATE && this.#outrun > OVERTAKEN_SHARE * this.#late;
   }
 
   /** True if replies come in another order than queries: then none waits for those before it. */
   get isOvertaken(): boolean {
-    return this.#late >= MIN_LINE_LATE && this.#overtaken > OVERTAKEN_MAX * this.#late;
+    return this.#late >= MIN_LINE_LATE && this.#overtaken > OVERTAKEN_SHARE * this.#late;
   }
 
   /** Most of the answered queries that waited at a time. */

@@ -105,3 +105,21 @@ export const OWN_NETWORK_BITS = { ipv4: 16, ipv6: 32 };
  * `failed` queries for such names fail after a wait. Chosen: a cache with a limit of 1 s is below that rate.
  */
 export const MISSING_CACHE = { repeats: 50, perSecond: 2, ttl: 5, share: 0.5, failed: 20 };
+
+/** With this many unrelated names at a wildcard's address, the wildcard is sure. Names; chosen. */
+export const SURE_WILDCARD_NAMES = 3;
+
+/** With this many errors for AAAA queries, the server is sure to cause them. Replies; chosen. */
+export const SURE_AAAA_ERRORS = 4;
+
+/** A TTL that stays the same for less time is not stored again; otherwise a busy capture would store only the first moment. Milliseconds; TTLs are whole seconds. */
+export const SAME_TTL_MS = 1000;
+
+/** A faster reply comes from memory, because no other server replies so soon. Milliseconds; chosen. */
+export const CACHED_MS = 1.5;
+
+/** Types from this one on ask for records of other types. RFC 6895 section 3.1. */
+export const FIRST_META_TYPE = 128;
+
+/** The length of a client cookie. Bytes; RFC 7873 section 4. */
+export const CLIENT_COOKIE_BYTES = 8;

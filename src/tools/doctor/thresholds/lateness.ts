@@ -312,3 +312,27 @@ export const DEAD_UPSTREAM = {
 
 /** Limits of several clients are the same one if their rates differ by this share at most. Share; chosen. */
 export const SAME_RATE = 0.1;
+
+/** The quantile of a server's fastest replies. Share; chosen. */
+export const FASTEST_QUANTILE = 0.05;
+
+/** A second loses queries, rather than a single one, above this share. Share; chosen. */
+export const LOSSY_SECOND = 0.05;
+
+/** The upper end of the first bucket of latencies; each next one is twice as wide. Milliseconds; chosen, below any network's latency. */
+export const FIRST_BUCKET_MS = 0.1;
+
+/** The share of late queries that another overtakes, above which a server does not answer one after the other. Share; chosen, since several workers hardly overtake. */
+export const OVERTAKEN_SHARE = 0.3;
+
+/** With fewer losses, a rate limit cannot be told from chance. Queries; chosen. */
+export const BUCKET_LOST = 20;
+
+/** The bursts that a replay of a rate limit tries. Packets; chosen, since smaller ones look like pairs of A and AAAA that lose the second query. */
+export const BUCKET_BURSTS: readonly number[] = [
+  5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 700,
+  1024,
+];
+
+/** The rates that a replay of a rate limit tries, and the factor from one to the next. Packets a second; chosen. */
+export const BUCKET_RATES = { least: 10, most: 3000, step: 1.08 };

@@ -179,3 +179,6 @@ export const MIN_DENIALS_OF_NO_HOST = 2;
 
 /** A name that is denied with this many search domains is not in the cluster. Domains; chosen: a pod’s namespace, `svc` and the cluster domain are three. */
 export const MIN_SEARCHED_DOMAINS = 3;
+
+/** Names are below one of the search domains by chance with this probability at most. Probability; chosen. */
+export const SEARCH_DOMAIN_CHANCE = 0.1;

@@ -162,3 +162,15 @@ export const MIN_OUTSIDE_NAMES = 2;
 
 /** Addresses that accept a client’s TCP connections while its queries get no reply: the network works. Addresses; chosen. */
 export const REACHED_ADDRESSES = 2;
+
+/** A silent stretch with fewer losses may be chance. Queries; chosen. */
+export const SILENCE_LOST = 5;
+
+/** Losses outside a silence: above this share of the queries and this many more, they are losses and not a silence. Share, queries; chosen. */
+export const LOST_OUTSIDE = { share: 0.05, more: 2 };
+
+/** A time without replies is remembered from this length on. Milliseconds; chosen. */
+export const PAUSE_MS = 1000;
+
+/** Names with fewer labels have no zone in common, only a top-level domain. Labels, counting the root; chosen. */
+export const ZONE_LABELS = 3;

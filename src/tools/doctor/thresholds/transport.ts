@@ -459,3 +459,39 @@ export const LOSSY_UPSTREAM = {
   /** The minimum number of seconds to compare. */
   seconds: 10,
 };
+
+/** With this many lost AAAA queries, their type is sure to be the cause. Queries; chosen. */
+export const SURE_AAAA_LOSSES = 4;
+
+/** With this many lost queries that had EDNS, EDNS is sure to be the cause. Queries; chosen. */
+export const SURE_EDNS_LOSSES = 10;
+
+/** This many other connections that repeat their first packet show that the path loses all kinds of packets. Connections; chosen. */
+export const SURE_REPEATED = 5;
+
+/** With at most this many clients of a server, one that is cut off may be chance. Clients; chosen. */
+export const POLICY_CUT_FEW = 3;
+
+/** New sockets fail as other connections do: connections opened and repeated, and their rate compared with that of new sockets. Chosen. */
+export const FAIL_ALIKE = { opened: 10, repeated: 3, ofRate: 0.3 };
+
+/** Silent sockets that were opened at the same moments: sockets, and the deviation of their alternations. Sockets, standard deviations; chosen. */
+export const SILENT_IN_CROWDS = { sockets: 5, deviations: -3 };
+
+/** Sockets that are answered when they retry, pairs lost whole, and halves for each of these at most. Chosen. */
+export const ANSWERED_LATER = { sockets: 4, pairs: 4, halves: 0.15 };
+
+/** Moments at which known sockets are spared, and fewer if many losses are expected of them. Moments; chosen, since the moments before and after an outage are two. */
+export const SPARED_MOMENTS = { least: 4, ifSure: 3 };
+
+/** Queries within this time are of the same moment, for comparing new and known sockets. Milliseconds; chosen. */
+export const SOCKET_STRETCH_MS = 250;
+
+/** Stretches further apart are of different times. Stretches of SOCKET_STRETCH_MS; chosen, one second. */
+export const NEAR_STRETCHES = 4;
+
+/** Clients use ports from this one on. Port; Linux (ip_local_port_range). */
+export const FIRST_CLIENT_PORT = 32_768;
+
+/** A status from this one on means a server failure. HTTP status; RFC 9110 section 15.6. */
+export const HTTP_SERVER_ERROR = 500;
