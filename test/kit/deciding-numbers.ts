@@ -10,8 +10,8 @@ const decidingName = /(?:^|_)(?:MS|SECONDS|MINUTES|SHARE|CHANCE|MIN|LEAST)(?:_|$
 /**
  * Lists inline numbers and declared constants that decide something, each as `LINE: TEXT`.
  *
- * - An inline number decides if it is compared by size, directly or multiplied, or if it is a share that something is
- *   multiplied by, or a quantile.
+ * - An inline number decides if it is compared by size, directly or multiplied. So does a quantile, and a share in a
+ *   multiplication.
  * - A constant decides if it is compared so, or if its name has a unit or a role (`_MS`, `_SHARE`, `_MIN`).
  * - A whole number whose name ends in `_MAX` is a limit of memory and may stay beside its table. Bit masks and bytes are
  *   hexadecimal. The number of rounds of a loop, and offsets, which are added to others, do not count.

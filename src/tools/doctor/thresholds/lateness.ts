@@ -325,7 +325,7 @@ export const FIRST_BUCKET_MS = 0.1;
 /** The share of late queries that another overtakes, above which a server does not answer one after the other. Share; chosen, since several workers hardly overtake. */
 export const OVERTAKEN_SHARE = 0.3;
 
-/** With fewer losses, a rate limit cannot be told from chance. Queries; chosen. */
+/** With fewer losses, a rate limit and chance look the same. Queries; chosen. */
 export const BUCKET_LOST = 20;
 
 /** The bursts that a replay of a rate limit tries. Packets; chosen, since smaller ones look like pairs of A and AAAA that lose the second query. */
