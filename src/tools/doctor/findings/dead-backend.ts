@@ -73,12 +73,7 @@ export const deadBackend: FindingKind = {
         ...hung,
         ...dead.map(({ address }) => icmpText(observed.unreachable.get(address))),
       ],
-      why:
-        dead.length > 1
-          ? 'Losses depend only on the pod that a query goes to. If these pods are on other nodes, suspect the network between nodes, for example a missing route, or VXLAN checksums that a network card computes wrongly. Otherwise, the pods are dead but still endpoints of the Service.'
-          : isGone
-            ? 'A router reports that no host has the address, so the pod’s node is down or the pod lost its interface. The pod is still an endpoint of the Service, so its share of the queries is lost. Clients that reach it wait 5 s or retry at once.'
-            : `The pod ${hung.length > 0 ? 'hangs because its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, but'} is still an endpoint of the Service, so its share of the queries is lost and the clients wait 5 s.`,
+      why: whyDead(dead.length > 1, isGone, hung.length > 0),
       fix: [
         isGone &&
           `Check whether the node of ${listed(names)} is up (kubectl get nodes; kubectl get pods -A -o wide | grep ${names[0]}). If the node is gone, delete it (kubectl delete node), which removes the endpoint.`,
@@ -120,6 +115,14 @@ export const deadBackend: FindingKind = {
     };
   },
 };
+
+function whyDead(isSeveral: boolean, isGone: boolean, isHung: boolean): string {
+  return isSeveral
+    ? 'Losses depend only on the pod that a query goes to. If these pods are on other nodes, suspect the network between nodes, for example a missing route, or VXLAN checksums that a network card computes wrongly. Otherwise, the pods are dead but still endpoints of the Service.'
+    : isGone
+      ? 'A router reports that no host has the address, so the pod’s node is down or the pod lost its interface. The pod is still an endpoint of the Service, so its share of the queries is lost. Clients that reach it wait 5 s or retry at once.'
+      : `The pod ${isHung ? 'hangs because its process is stopped, deadlocked or gets no CPU time. It' : 'is dead, hung or cut off, but'} is still an endpoint of the Service, so its share of the queries is lost and the clients wait 5 s.`;
+}
 
 /**
  * True if the pod's clients are cut off: no pod answers any of them, although they query several

@@ -78,9 +78,7 @@ export const droppedAaaa: FindingKind = {
         `${losses.length} AAAA queries to ${listed(servers)} for ${listed([...names])} got no reply, not even when they were repeated. The same server answered A queries for these names.`,
         `${listed(servers)} answered ${asked - lost} of ${asked} AAAA queries${all ? '' : ', so the losses depend on the name or began later'}.`,
       ],
-      why: all
-        ? `${listed(servers)}, or a firewall in front of it, drops queries for IPv6 addresses instead of answering that there are none. Programs query both types and wait. glibc waits 15 s and Go 10 s, while musl fails after 5 s although it has the IPv4 address.`
-        : 'The server for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs query both types and wait. glibc waits 15 s and Go 10 s, while musl fails after 5 s although it has the IPv4 address.',
+      why: whyDropped(all ? servers : null),
       fix: [
         'Have the firewall or server answer AAAA queries (an empty NOERROR reply is enough).',
         'Until then, answer them in the cluster with template IN AAAA ZONE { rcode NOERROR } and an SOA record in authority for these zones.',
@@ -113,6 +111,13 @@ export const droppedAaaa: FindingKind = {
     };
   },
 };
+
+/** @param servers those that drop all AAAA queries; null if they drop some */
+function whyDropped(servers: readonly string[] | null): string {
+  return servers !== null
+    ? `${listed(servers)}, or a firewall in front of it, drops queries for IPv6 addresses instead of answering that there are none. Programs query both types and wait. glibc waits 15 s and Go 10 s, while musl fails after 5 s although it has the IPv4 address.`
+    : 'The server for these names ignores queries for IPv6 addresses instead of answering that there are none. Programs query both types and wait. glibc waits 15 s and Go 10 s, while musl fails after 5 s although it has the IPv4 address.';
+}
 
 /** Outcomes of the AAAA queries to these servers. */
 function askedOf({ names }: Observations, servers: ReadonlySet<string>): Outcomes {

@@ -36,50 +36,11 @@ export const failedConnections: FindingKind = {
     const proxied = failing.find(({ proxy }) => proxy !== null);
     const stuck = stuckOn(observed, failing[0]!);
     const behind = stuck === null ? behindConnection(failing[0]!) : behindStuck(stuck);
-    const counted = new Map<string, number>();
-    for (const { contact } of failing)
-      for (const [client, count] of contact.server === held?.server
-        ? held.clients
-        : contact.clients)
-        counted.set(client, (counted.get(client) ?? 0) + count);
     const causes: readonly (Cause | false)[] = [
       held ?? false,
-      stale !== null && {
-        title:
-          'DNS pods return different addresses for a name, and connections to one of them fail',
-        seen: stale.seen,
-        why: `The cluster’s DNS pods disagree. ${stale.servers.length > 0 ? `${listed(stale.servers)} ${stale.servers.length === 1 ? 'has' : 'have'} stale data` : 'One of them has stale data'}, because the watch on the API server hangs or was lost, or its zone has an old entry. Which pod a client reaches is chance, so some connections go to an address that no longer works. (Rarely, the failing address is the newer one, and its pod is not ready.)`,
-        fix: [
-          stale.servers.length > 0
-            ? `Compare the answers with the cluster’s objects (kubectl get service,endpointslices -A -o wide). If the failing address is no longer among them, delete the DNS pod at ${listed(stale.servers)} (kubectl -n kube-system get pods -o wide shows its name), so that it is replaced.`
-            : 'Query each DNS pod by its own address to see which one returns the failing address, compare with the cluster’s objects (kubectl get service,endpointslices -A -o wide), and delete the pod that differs.',
-          'Check the pod’s log for API connection errors (reflector, watch, i/o timeout).',
-        ],
-      },
-      isIpv6 && {
-        why: 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.',
-        fix: [
-          'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
-          'Until then, add template IN AAAA . { rcode NOERROR } to the Corefile, so that answers contain no AAAA records.',
-        ],
-      },
-      {
-        why:
-          proxied === undefined
-            ? (behind?.why ??
-              'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.')
-            : `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`,
-        fix: [
-          proxied !== undefined &&
-            `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
-          behind?.fix ?? endpointFix(failing),
-          failing[0]!.name === null &&
-            (observed.cut.messages > 0
-              ? 'The capture has only the beginning of some replies, so it does not show which name has the address. Capture whole packets (tcpdump -s 0).'
-              : 'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.'),
-          'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
-        ],
-      },
+      stale !== null && ofStale(stale),
+      isIpv6 && ofIpv6,
+      ofServer(observed, failing, proxied, behind),
     ];
     const cause = causes.find((each) => each !== false)!;
     return {
@@ -116,10 +77,70 @@ export const failedConnections: FindingKind = {
             ? 'the name now has another address, and connections to that one succeed'
             : 'that command succeeds, although the program still fails',
       hits: failing.reduce((sum, { failed }) => sum + failed, 0),
-      counted,
+      counted: failuresByClient(failing, held),
     };
   },
 };
+
+const ofIpv6: Cause = {
+  why: 'The pod has an IPv6 address but no working IPv6 path. Programs try the AAAA address first, and wait until that attempt fails.',
+  fix: [
+    'Give the pods a working IPv6 path, or remove their global IPv6 address and default route.',
+    'Until then, add template IN AAAA . { rcode NOERROR } to the Corefile, so that answers contain no AAAA records.',
+  ],
+};
+
+function ofStale(stale: NonNullable<ReturnType<typeof staleServer>>): Cause {
+  return {
+    title: 'DNS pods return different addresses for a name, and connections to one of them fail',
+    seen: stale.seen,
+    why: `The cluster’s DNS pods disagree. ${stale.servers.length > 0 ? `${listed(stale.servers)} ${stale.servers.length === 1 ? 'has' : 'have'} stale data` : 'One of them has stale data'}, because the watch on the API server hangs or was lost, or its zone has an old entry. Which pod a client reaches is chance, so some connections go to an address that no longer works. (Rarely, the failing address is the newer one, and its pod is not ready.)`,
+    fix: [
+      stale.servers.length > 0
+        ? `Compare the answers with the cluster’s objects (kubectl get service,endpointslices -A -o wide). If the failing address is no longer among them, delete the DNS pod at ${listed(stale.servers)} (kubectl -n kube-system get pods -o wide shows its name), so that it is replaced.`
+        : 'Query each DNS pod by its own address to see which one returns the failing address, compare with the cluster’s objects (kubectl get service,endpointslices -A -o wide), and delete the pod that differs.',
+      'Check the pod’s log for API connection errors (reflector, watch, i/o timeout).',
+    ],
+  };
+}
+
+/** The fault is at the address, or at the proxy that returned it. */
+function ofServer(
+  observed: Observations,
+  failing: readonly FailedContact[],
+  proxied: FailedContact | undefined,
+  behind: Behind | null,
+): Cause {
+  return {
+    why:
+      proxied === undefined
+        ? (behind?.why ??
+          'The lookup returned an address, but the server at this address rejects the connection, does not accept it, or replies late. The fault is in the Service, its endpoints, a policy or the network path to it.')
+        : `${proxied.proxy} is a DNS proxy in the pod (part of a service mesh, or a sidecar) that answers from its own table. The address that it returns does not accept connections, so the table may be stale.`,
+    fix: [
+      proxied !== undefined &&
+        `Compare with the cluster’s answer (ndots query ${proxied.name} @DNS-SERVICE). If the address differs, restart the proxy, or find out why it does not receive updates.`,
+      behind?.fix ?? endpointFix(failing),
+      failing[0]!.name === null &&
+        (observed.cut.messages > 0
+          ? 'The capture has only the beginning of some replies, so it does not show which name has the address. Capture whole packets (tcpdump -s 0).'
+          : 'No lookup in this capture returned the address. The program may have cached an old address (the JVM does this) or have it in its configuration. Check the configuration, and restart the program.'),
+      'If the address itself may be stale or wrong, compare it with the Service and with the authoritative server.',
+    ],
+  };
+}
+
+/** The number of failed connections by client. For an address that is held, only those of its holders count. */
+function failuresByClient(
+  failing: readonly FailedContact[],
+  held: ReturnType<typeof heldAddress>,
+): ReadonlyMap<string, number> {
+  const counted = new Map<string, number>();
+  for (const { contact } of failing)
+    for (const [client, count] of contact.server === held?.server ? held.clients : contact.clients)
+      counted.set(client, (counted.get(client) ?? 0) + count);
+  return counted;
+}
 
 /** The first check if connections do not open. Some endpoints behind a Service’s address may accept them. */
 function endpointFix(failing: readonly FailedContact[]): string {

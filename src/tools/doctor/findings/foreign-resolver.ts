@@ -1,4 +1,5 @@
 /** Resolvers that receive queries for cluster names although they do not know the cluster. */
+import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isOutside } from '../observe/outside-address.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
@@ -14,7 +15,7 @@ export const foreignResolver: FindingKind = {
   title: 'Some pods query servers other than the cluster’s DNS',
   name: 'pods that query other servers',
   inCapture(observed, claims) {
-    const { names, domains, replyFaults, clients, backends } = observed;
+    const { names, domains, replyFaults } = observed;
     const { found: knowing } = askedForCluster(observed);
     const ofRoot = replyFaults.rootDenials.list.filter(
       ({ name, server }) =>
@@ -26,43 +27,19 @@ export const foreignResolver: FindingKind = {
     const strangers = [...Map.groupBy(denials, ({ server }) => server)].flatMap(([server, all]) =>
       all.reduce((sum, { count }) => sum + count, 0) >= MIN_CASES ? server : [],
     );
-    const isAtStranger = ({ name, server }: SeenExchange): boolean =>
-      domains.isOfCluster(name) && strangers.includes(server.address);
-    const failing = new Set(
-      observed.affected.flatMap(({ client, exchanges }) =>
-        exchanges.some(isAtStranger) ? client : [],
-      ),
-    );
-    // If a client queries all servers at once, one of them may find what the stranger denied first.
-    const asking =
-      failing.size > 0
-        ? failing
-        : new Set(strangers.flatMap((at) => [...(observed.servers.get(at)?.clients ?? [])]));
-    const askers = clients.list.filter(
-      ({ address }) => !isServer(observed, address) && asking.has(address),
-    );
+    const askers = askersOf(observed, strangers);
     if (askers.length === 0)
       return names.list.some(({ name }) => domains.isOfCluster(name))
         ? excluded('no server denies cluster names with the root’s SOA record')
         : unknown('no cluster name was queried');
-    // Behind a Service are servers whose addresses the client does not know.
-    const both = askers.filter(({ address }) =>
-      [...knowing].some((at) =>
-        [observed.servers, backends].some((all) => all.get(at)?.clients.has(address)),
-      ),
-    );
+    const both = withBoth(observed, askers, knowing);
     // A DNS server may forward cluster names to the internet, which is another finding.
     if (both.length === 0 && ofPublic.length > 0)
       return unknown('no client queries another resolver beside the cluster’s DNS');
     // Other servers in the capture know these names, which is the other finding with this code.
     if (both.length === 0 && knowing.size > 0)
       return unknown('other clients query a server that knows the names');
-    // Names that another server finds show the fault, while no server has those of the search path.
-    const isFound = (name: string): boolean =>
-      names.list.some((view) => view.name === name && view.outcomes.found > 0);
-    const missing = [...new Set(denials.map(({ name }) => name))].toSorted(
-      (one, other) => Number(isFound(other)) - Number(isFound(one)),
-    );
+    const missing = missingNames(observed, denials);
     const ours = [...new Set(both.flatMap(({ servers }) => [...servers.keys()]))].filter(
       (at) => !strangers.includes(at),
     );
@@ -90,10 +67,7 @@ export const foreignResolver: FindingKind = {
           ? `${listed(both.map(({ address }) => address))} also ${both.length === 1 ? 'queries' : 'query'} ${listed(ours)}, which ${ours.length === 1 ? 'knows' : 'know'} cluster names.`
           : `No query from ${listed(askers.map(({ address }) => address))} went to a server that knows cluster names.`,
       ],
-      why:
-        both.length > 0
-          ? 'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver treats NXDOMAIN from any server as final and does not query the next one. musl (Alpine) queries all servers at once and takes the first reply, whichever server sends it. Every server in resolv.conf has to know the same names.'
-          : 'These pods have dnsPolicy Default, hostNetwork without ClusterFirstWithHostNet, or nameservers of their own in dnsConfig. They query the node’s or another resolver, which does not know Service names. The cluster’s DNS is not at fault.',
+      why: both.length > 0 ? ofSecondServer : ofOtherServer,
       fix:
         both.length > 0
           ? [
@@ -109,6 +83,51 @@ export const foreignResolver: FindingKind = {
     };
   },
 };
+
+const ofSecondServer =
+  'The resolv.conf of these pods has a second nameserver, and perhaps options rotate. A resolver treats NXDOMAIN from any server as final and does not query the next one. musl (Alpine) queries all servers at once and takes the first reply, whichever server sends it. Every server in resolv.conf has to know the same names.';
+const ofOtherServer =
+  'These pods have dnsPolicy Default, hostNetwork without ClusterFirstWithHostNet, or nameservers of their own in dnsConfig. They query the node’s or another resolver, which does not know Service names. The cluster’s DNS is not at fault.';
+
+/** The clients whose lookups fail at these servers. If none fails, all clients that query them. */
+function askersOf(observed: Observations, strangers: readonly string[]): readonly ClientView[] {
+  const isAtStranger = ({ name, server }: SeenExchange): boolean =>
+    observed.domains.isOfCluster(name) && strangers.includes(server.address);
+  const failing = new Set(
+    observed.affected.flatMap(({ client, exchanges }) =>
+      exchanges.some(isAtStranger) ? client : [],
+    ),
+  );
+  // If a client queries all servers at once, one of them may find what the stranger denied first.
+  const asking =
+    failing.size > 0
+      ? failing
+      : new Set(strangers.flatMap((at) => [...(observed.servers.get(at)?.clients ?? [])]));
+  return observed.clients.list.filter(
+    ({ address }) => !isServer(observed, address) && asking.has(address),
+  );
+}
+
+/** The clients that also query a server that knows the cluster. Behind a Service are servers whose addresses they do not know. */
+function withBoth(
+  { servers, backends }: Observations,
+  askers: readonly ClientView[],
+  knowing: ReadonlySet<string>,
+): readonly ClientView[] {
+  return askers.filter(({ address }) =>
+    [...knowing].some((at) => [servers, backends].some((all) => all.get(at)?.clients.has(address))),
+  );
+}
+
+/** The denied names. Those that another server finds are first. */
+function missingNames({ names }: Observations, denials: readonly Denial[]): readonly string[] {
+  // Names that another server finds show the fault, while no server has those of the search path.
+  const isFound = (name: string): boolean =>
+    names.list.some((view) => view.name === name && view.outcomes.found > 0);
+  return [...new Set(denials.map(({ name }) => name))].toSorted(
+    (one, other) => Number(isFound(other)) - Number(isFound(one)),
+  );
+}
 
 /** The number of times that a server denied a name. */
 interface Denial {

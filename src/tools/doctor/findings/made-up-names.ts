@@ -17,7 +17,7 @@ import {
   MIN_ABSENT_QUERIES,
   SAME_HOST_SHARE,
 } from '../thresholds/search.ts';
-import { excluded, unknown, type FindingKind } from './finding.ts';
+import { excluded, unknown, type FindingKind, type PartialText } from './finding.ts';
 
 const ARPA = /\.arpa\.$/;
 
@@ -33,20 +33,9 @@ export const madeUpNames: FindingKind = {
   title: 'A client floods one domain with random names, which no cache can answer',
   name: 'a flood of random names',
   inCapture(observed, claims) {
-    const { total, names, domains, seconds } = observed;
+    const { total, seconds } = observed;
     if (total.asked < MIN_QUERIES) return unknown('too few queries');
-    const isOfList = blockListTest(names.list);
-    const external = Map.groupBy(
-      names.list.filter(
-        ({ name, type }) =>
-          type !== TYPE.PTR &&
-          !ARPA.test(name) &&
-          !isOfList(name) &&
-          !domains.isOfCluster(name) &&
-          domains.domainOf(name) === null,
-      ),
-      ({ name }) => name,
-    );
+    const external = externalNames(observed);
     const domain = domainOf([...external.keys()]);
     if (domain === null) return excluded('no domain has many names that are queried only once');
     const flood = [...external].flatMap(([name, views]) => (isBelow(name, domain) ? [views] : []));
@@ -84,11 +73,7 @@ export const madeUpNames: FindingKind = {
     }
     const exchanges = observed.affectedExchanges(({ name }) => isBelow(name, domain));
     return {
-      title: isReal
-        ? 'A client queries very many different names, which no cache can answer'
-        : isPassedOn
-          ? 'A flood of random names below one domain, which no cache can answer'
-          : this.title,
+      title: titleOf(isReal, isPassedOn),
       triggers: LIMITS,
       severity: isHarmful && !isReal ? 'critical' : 'warning',
       confidence: 0.95,
@@ -103,16 +88,7 @@ export const madeUpNames: FindingKind = {
       why: isReal
         ? `Names below ${domain} exist, so a program visits many hosts there, as a crawler or a mail server does. Each name is new to the caches, so each query waits for the upstream. Together they may exceed a limit on the path or at the upstream, and then other pods’ external names fail as well.`
         : `A program invents names below ${domain}. It may be a scanner, an attack on the domain’s servers (water torture), a program that bypasses caches, or a tunnel. No cache has these names, so each query waits for the upstream. When the servers of ${domain} are slow or silent, the waiting queries use up the DNS pods’ limits (max_concurrent, sockets), so other pods’ external names fail as well.`,
-      fix: [
-        isPassedOn
-          ? `To find the client, capture in front of ${most} and look for ${domain}`
-          : sender === 'unknown'
-            ? `Find what has the address ${most} (kubectl get pods -A -o wide). If it is a DNS pod or a node cache, capture in front of it to find its client. Otherwise slow down or stop the program.`
-            : `Find the pod that has the address ${most} (kubectl get pods -A -o wide) and slow down or stop the program.${isReal ? '' : ' If it has no known owner, treat it as an intrusion.'}`,
-        !isReal &&
-          `Until then, answer ${domain} in the cluster with a separate server block: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
-        'Limit the query rate of each client, and give internal and external names separate forward limits.',
-      ],
+      fix: fixOf(domain, most, sender, isReal),
       prove: isPassedOn
         ? `run tcpdump -ni any port 53 on that server and look for ${domain}`
         : `ndots capture --from-ip ${most} shows each name below ${domain} only once`,
@@ -124,6 +100,48 @@ export const madeUpNames: FindingKind = {
     };
   },
 };
+
+/** External names without those of the search path, of reverse lookups and of block lists. */
+function externalNames({ names, domains }: Observations): ReadonlyMap<string, readonly NameView[]> {
+  const isOfList = blockListTest(names.list);
+  return Map.groupBy(
+    names.list.filter(
+      ({ name, type }) =>
+        type !== TYPE.PTR &&
+        !ARPA.test(name) &&
+        !isOfList(name) &&
+        !domains.isOfCluster(name) &&
+        domains.domainOf(name) === null,
+    ),
+    ({ name }) => name,
+  );
+}
+
+function titleOf(isReal: boolean, isPassedOn: boolean): string {
+  return isReal
+    ? 'A client queries very many different names, which no cache can answer'
+    : isPassedOn
+      ? 'A flood of random names below one domain, which no cache can answer'
+      : madeUpNames.title;
+}
+
+function fixOf(
+  domain: string,
+  most: string,
+  sender: ReturnType<typeof floodSender>,
+  isReal: boolean,
+): readonly PartialText[] {
+  return [
+    sender === 'server'
+      ? `To find the client, capture in front of ${most} and look for ${domain}`
+      : sender === 'unknown'
+        ? `Find what has the address ${most} (kubectl get pods -A -o wide). If it is a DNS pod or a node cache, capture in front of it to find its client. Otherwise slow down or stop the program.`
+        : `Find the pod that has the address ${most} (kubectl get pods -A -o wide) and slow down or stop the program.${isReal ? '' : ' If it has no known owner, treat it as an intrusion.'}`,
+    !isReal &&
+      `Until then, answer ${domain} in the cluster with a separate server block: ${domain.slice(0, -1)} { template ANY ANY { rcode NXDOMAIN } }.`,
+    'Limit the query rate of each client, and give internal and external names separate forward limits.',
+  ];
+}
 
 /** The longest domain that contains most names of the zone with the most names; null if it has few. */
 function domainOf(all: readonly string[]): string | null {

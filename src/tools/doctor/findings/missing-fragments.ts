@@ -10,7 +10,7 @@ import {
   type SeenExchange,
 } from '../../capture/pair/seen-exchange.ts';
 import { deadNames } from '../observe/dead-names.ts';
-import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
+import { excluded, unknown, type FindingKind, type PartialText, notAsked } from './finding.ts';
 import { typeName } from '../../../server/wire/iana.ts';
 import { listed, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
@@ -30,48 +30,15 @@ export const missingFragments: FindingKind = {
   title: 'Large replies are lost in transit because of dropped fragments or a wrong MTU',
   name: 'lost fragments or a wrong MTU',
   inCapture(observed, claims) {
-    const { missingFragments: missing, tooBig } = observed;
-    const incomplete = observed.incomplete.size;
-    // An ICMP error about a packet that was too big quotes that packet.
-    const outgrown = claims.open.filter(
-      ({ client }) => observed.outgrown.get(`${client.address} ${client.port}`) === true,
-    );
-    // Clients that lost fragments had announced a size larger than one packet.
-    const large = claims.open.filter(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES);
-    const losses = large.length > 0 ? large : claims.open.filter(({ udpSize }) => udpSize === 0);
-    const guessed = missing >= MIN_LARGE_LOSSES * large.length && missing > 0 ? losses : [];
-    const sized = largeOnes(observed, claims);
-    const byTcp = largeByTcp(observed, claims);
-    const gapped = lostSegments(observed, claims);
-    const stuck = observed.stuckSegments.list;
-    const repeated = repeatedByReporters(observed);
-    const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp, ...gapped])];
-    const long = packets.length === 0 ? longReplies(observed, claims) : null;
-    const theirs = long?.losses ?? packets;
+    const facts = factsOf(observed, claims);
+    const { missing, tooBig, incomplete, large, byTcp, gapped, stuck, repeated, long, theirs } =
+      facts;
     if (missing + tooBig + incomplete + stuck.length === 0 && theirs.length === 0)
       return large.length > 0
         ? excluded('no fragment is missing, no packet was too big, and short replies are also lost')
         : unknown('no large reply was requested');
-    claims.take(theirs);
-    claims.take(repeated.map(({ first }) => first));
-    // Retransmitted segments arrive late, if at all.
-    for (const { server } of gapped) claims.late.add(server.address);
-    // No reply shows that these are large, but short ones that were queried in the same way were
-    // answered.
-    if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, UNFRAGMENTED_BYTES));
-    if (long !== null) {
-      claims.take(unsized(observed, claims, UDP_BYTES));
-      // Servers that wait for these replies fail in the end.
-      for (const { name } of long.losses) claims.names.add(name);
-    }
-    const exchanges =
-      theirs.length > 0
-        ? theirs
-        : stuck.length > 0
-          ? behindStuck(observed, stuck)
-          : (repeated.length > 0 ? repeated : observed.askedAgain.longAnew).flatMap(
-              ({ first, again }) => [first, again],
-            );
+    takeLost(observed, claims, facts);
+    const exchanges = exchangesOf(observed, facts);
     const [example] = exchanges.filter(({ name }) => !isCut(name));
     const question =
       example === undefined
@@ -86,24 +53,7 @@ export const missingFragments: FindingKind = {
           ? 'critical'
           : 'warning',
       confidence: incomplete > 0 ? 0.95 : theirs.length + stuck.length > 0 ? 0.9 : 0.7,
-      seen: [
-        missing > 0 && `Only some fragments of ${missing} replies arrived.`,
-        incomplete > 0 && incompleteText(observed),
-        repeated.length > 0 &&
-          `These hosts repeated ${repeated.length} queries although replies of up to ${Math.max(...repeated.map(({ first }) => first.replyBytes))} bytes had passed this point, so the other fragments are lost after it.`,
-        sized.length > 0 && sizeText(sized),
-        long !== null && long.seen,
-        byTcp.length > 0 &&
-          `${byTcp.length} truncated queries were repeated over TCP. The connections were accepted, but no answers arrived.`,
-        gapped.length > 0 &&
-          `${gapped.length} queries over TCP (${listed(gapped.map(({ name }) => name))}) got no reply. Later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
-        stuck.length > 0 && stuckText(observed, stuck),
-        tooBig > 0 && `${tooBig} packets were too big for a link on the path (ICMP).`,
-        claims.withoutTcp.size > 0 &&
-          `${listed([...claims.withoutTcp])} cannot be reached over TCP either (ND3011), so retries with a smaller size and TCP fail, too.`,
-        theirs.length > 0 &&
-          `${share(theirs.length, observed.total.asked)} queries got no complete reply${outgrown.length > 0 ? `, and ${outgrown.length} of the replies were too big for a link` : ''}.`,
-      ],
+      seen: seenOf(observed, claims, facts),
       why:
         long !== null && long.limit <= UDP_BYTES
           ? tooLongByUdp
@@ -166,6 +116,122 @@ export const missingFragments: FindingKind = {
     };
   },
 };
+
+interface LargeReplies {
+  /** Replies of which fragments are missing. */
+  readonly missing: number;
+  /** Packets that were too big for a link (ICMP). */
+  readonly tooBig: number;
+  /** Clients that report missing fragments. */
+  readonly incomplete: number;
+  /** Lost queries that allow more than one packet. */
+  readonly large: readonly SeenExchange[];
+  /** Lost queries whose replies were too big for a link. */
+  readonly outgrown: readonly SeenExchange[];
+  readonly sized: readonly SeenExchange[];
+  readonly byTcp: readonly SeenExchange[];
+  /** Lost queries over TCP whose connections lack a segment. */
+  readonly gapped: readonly SeenExchange[];
+  readonly stuck: readonly StuckSegment[];
+  readonly repeated: readonly RepeatedQuery[];
+  readonly long: ReturnType<typeof longReplies>;
+  /** All queries whose large replies were lost. */
+  readonly theirs: readonly SeenExchange[];
+}
+
+function factsOf(observed: Observations, claims: Claims): LargeReplies {
+  const { missingFragments: missing, tooBig } = observed;
+  const incomplete = observed.incomplete.size;
+  // An ICMP error about a packet that was too big quotes that packet.
+  const outgrown = claims.open.filter(
+    ({ client }) => observed.outgrown.get(`${client.address} ${client.port}`) === true,
+  );
+  // Clients that lost fragments had announced a size larger than one packet.
+  const large = claims.open.filter(({ udpSize }) => udpSize > UNFRAGMENTED_BYTES);
+  const losses = large.length > 0 ? large : claims.open.filter(({ udpSize }) => udpSize === 0);
+  const guessed = missing >= MIN_LARGE_LOSSES * large.length && missing > 0 ? losses : [];
+  const sized = largeOnes(observed, claims);
+  const byTcp = largeByTcp(observed, claims);
+  const gapped = lostSegments(observed, claims);
+  const stuck = observed.stuckSegments.list;
+  const repeated = repeatedByReporters(observed);
+  const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp, ...gapped])];
+  const long = packets.length === 0 ? longReplies(observed, claims) : null;
+  const theirs = long?.losses ?? packets;
+  return {
+    missing,
+    tooBig,
+    incomplete,
+    large,
+    outgrown,
+    sized,
+    byTcp,
+    gapped,
+    stuck,
+    repeated,
+    long,
+    theirs,
+  };
+}
+
+function takeLost(
+  observed: Observations,
+  claims: Claims,
+  { sized, byTcp, gapped, repeated, long, theirs }: LargeReplies,
+): void {
+  claims.take(theirs);
+  claims.take(repeated.map(({ first }) => first));
+  // Retransmitted segments arrive late, if at all.
+  for (const { server } of gapped) claims.late.add(server.address);
+  // No reply shows that these are large, but short ones that were queried in the same way were
+  // answered.
+  if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, UNFRAGMENTED_BYTES));
+  if (long !== null) {
+    claims.take(unsized(observed, claims, UDP_BYTES));
+    // Servers that wait for these replies fail in the end.
+    for (const { name } of long.losses) claims.names.add(name);
+  }
+}
+
+function exchangesOf(
+  observed: Observations,
+  { theirs, stuck, repeated }: LargeReplies,
+): readonly SeenExchange[] {
+  return theirs.length > 0
+    ? theirs
+    : stuck.length > 0
+      ? behindStuck(observed, stuck)
+      : (repeated.length > 0 ? repeated : observed.askedAgain.longAnew).flatMap(
+          ({ first, again }) => [first, again],
+        );
+}
+
+function seenOf(
+  observed: Observations,
+  claims: Claims,
+  facts: LargeReplies,
+): readonly PartialText[] {
+  const { missing, tooBig, incomplete, outgrown, sized, byTcp, gapped, stuck } = facts;
+  const { repeated, long, theirs } = facts;
+  return [
+    missing > 0 && `Only some fragments of ${missing} replies arrived.`,
+    incomplete > 0 && incompleteText(observed),
+    repeated.length > 0 &&
+      `These hosts repeated ${repeated.length} queries although replies of up to ${Math.max(...repeated.map(({ first }) => first.replyBytes))} bytes had passed this point, so the other fragments are lost after it.`,
+    sized.length > 0 && sizeText(sized),
+    long !== null && long.seen,
+    byTcp.length > 0 &&
+      `${byTcp.length} truncated queries were repeated over TCP. The connections were accepted, but no answers arrived.`,
+    gapped.length > 0 &&
+      `${gapped.length} queries over TCP (${listed(gapped.map(({ name }) => name))}) got no reply. Later segments of their connections arrived, but an earlier one never did, however often it was sent. Short segments get through.`,
+    stuck.length > 0 && stuckText(observed, stuck),
+    tooBig > 0 && `${tooBig} packets were too big for a link on the path (ICMP).`,
+    claims.withoutTcp.size > 0 &&
+      `${listed([...claims.withoutTcp])} cannot be reached over TCP either (ND3011), so retries with a smaller size and TCP fail, too.`,
+    theirs.length > 0 &&
+      `${share(theirs.length, observed.total.asked)} queries got no complete reply${outgrown.length > 0 ? `, and ${outgrown.length} of the replies were too big for a link` : ''}.`,
+  ];
+}
 
 /**
  * Lost queries that allow replies of more bytes than this, and for whose names no answer was seen.

@@ -33,14 +33,7 @@ export const missingNeighbour: FindingKind = {
         'no query was lost for the addresses that no host answered for on the local network',
       );
     claims.take(losses);
-    // Several servers share a Service's address, so the missing neighbour is the server that is
-    // gone.
-    const gone = observed.neighbours.list
-      .filter(
-        ({ address, unanswered }) =>
-          unanswered >= MIN_CASES && !addresses.includes(address) && isLikely(address, addresses),
-      )
-      .toSorted((one, other) => other.longest - one.longest);
+    const gone = goneNeighbours(observed, addresses);
     const missing = [
       ...gone.map(({ address }) => address),
       ...servers.flatMap(({ address, asked }) => (asked > 0 || gone.length === 0 ? address : [])),
@@ -66,32 +59,11 @@ export const missingNeighbour: FindingKind = {
       severity: 'critical',
       confidence: overflow > 0 ? 0.95 : 0.85,
       seen: [
-        ...gone
-          .slice(0, 3)
-          .map(
-            ({ address, longest }) =>
-              `${address} was requested on the local network (ARP, neighbour discovery) ${times(longest)}, but no host answered.`,
-          ),
-        ...servers.slice(0, 3).map(({ address, asked, icmp }) => {
-          const [from, which] =
-            gone.length > 0
-              ? ['', 'the translated address']
-              : [' from a router', 'this address or the translated one'];
-          const signs = [
-            asked > 0 &&
-              `was requested on the local network (ARP, neighbour discovery) ${times(asked)}, without an answer`,
-            icmp > 0 &&
-              `drew ICMP host or address unreachable${from} ${times(icmp)}, because no host has ${which}`,
-          ];
-          return `${address} ${signs.filter((sign) => sign !== false).join(' and ')}.`;
-        }),
+        ...goneTexts(gone),
+        ...servers.slice(0, 3).map((each) => signText(each, gone.length > 0)),
         overflow > 0 && `The kernel reported a neighbour table overflow ${overflow} times.`,
       ],
-      why: isOneOfSeveral
-        ? `${first} still answers other queries. The node translates some of them to a pod whose host or address is gone, which a router reports. That pod’s endpoint has not been removed yet, because its node failed or kube-proxy on this node has fallen behind.`
-        : isUntranslated
-          ? `Packets to ${first} reach a router that knows no host with that address. If it is the DNS Service’s address, the node did not translate it to a pod, because the rules of kube-proxy (or its replacement) are missing there. Otherwise, the pod behind it is gone.`
-          : 'Before a packet leaves on a local network, its sender has to know the next host’s hardware address. The host is gone, or the kernel’s neighbour table is full (many pods in one flat network) and loses entries as fast as it learns them.',
+      why: whyMissing(first, isOneOfSeveral, isUntranslated),
       fix: [
         isOneOfSeveral &&
           'Compare the endpoints with the running pods (kubectl -n kube-system get endpointslices,pods -o wide -l k8s-app=kube-dns). Query each endpoint, and delete the pod on the failed node.',
@@ -105,6 +77,62 @@ export const missingNeighbour: FindingKind = {
     };
   },
 };
+
+/** An address that no host answers for. */
+interface Missing {
+  readonly address: string;
+  /** Requests on the local network. */
+  readonly asked: number;
+  readonly icmp: number;
+}
+
+/**
+ * The addresses near these that no host answers for, most requested first. Several servers share a Service's address, so
+ * the missing neighbour is the server that is gone.
+ */
+function goneNeighbours(
+  { neighbours }: Observations,
+  addresses: readonly string[],
+): Observations['neighbours']['list'] {
+  return neighbours.list
+    .filter(
+      ({ address, unanswered }) =>
+        unanswered >= MIN_CASES && !addresses.includes(address) && isLikely(address, addresses),
+    )
+    .toSorted((one, other) => other.longest - one.longest);
+}
+
+function goneTexts(
+  gone: readonly { readonly address: string; readonly longest: number }[],
+): readonly string[] {
+  return gone
+    .slice(0, 3)
+    .map(
+      ({ address, longest }) =>
+        `${address} was requested on the local network (ARP, neighbour discovery) ${times(longest)}, but no host answered.`,
+    );
+}
+
+function signText({ address, asked, icmp }: Missing, isOtherGone: boolean): string {
+  const [from, which] = isOtherGone
+    ? ['', 'the translated address']
+    : [' from a router', 'this address or the translated one'];
+  const signs = [
+    asked > 0 &&
+      `was requested on the local network (ARP, neighbour discovery) ${times(asked)}, without an answer`,
+    icmp > 0 &&
+      `drew ICMP host or address unreachable${from} ${times(icmp)}, because no host has ${which}`,
+  ];
+  return `${address} ${signs.filter((sign) => sign !== false).join(' and ')}.`;
+}
+
+function whyMissing(first: string, isOneOfSeveral: boolean, isUntranslated: boolean): string {
+  return isOneOfSeveral
+    ? `${first} still answers other queries. The node translates some of them to a pod whose host or address is gone, which a router reports. That pod’s endpoint has not been removed yet, because its node failed or kube-proxy on this node has fallen behind.`
+    : isUntranslated
+      ? `Packets to ${first} reach a router that knows no host with that address. If it is the DNS Service’s address, the node did not translate it to a pod, because the rules of kube-proxy (or its replacement) are missing there. Otherwise, the pod behind it is gone.`
+      : 'Before a packet leaves on a local network, its sender has to know the next host’s hardware address. The host is gone, or the kernel’s neighbour table is full (many pods in one flat network) and loses entries as fast as it learns them.';
+}
 
 /** True if the server answers queries that were sent after the first of these losses. */
 function answersAmid(

@@ -1,4 +1,5 @@
 /** Losses that other connections share. */
+import type { Observations } from '../observe/observations.ts';
 import { lossRate } from '../observe/outcomes.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import type { Contact } from '../observe/contacts.ts';
@@ -48,14 +49,7 @@ export const notDns: FindingKind = {
       return excluded('other connections open without loss');
     claims.take(losses);
     const pods = lossyPods(observed);
-    const contacts = observed.contacts.at(observed.lastMs);
-    const failing = contacts
-      .filter((contact) => contact.repeated > 0)
-      .toSorted((one, other) => other.repeated - one.repeated)
-      .slice(0, MAX_LISTED_CONTACTS);
-    const fine = contacts
-      .filter((contact) => contact.repeated === 0 && contact.opened >= MIN_QUERIES)
-      .slice(0, MAX_LISTED_CONTACTS);
+    const difference = repeatedText(observed);
     const servers = keysOf(losses, ({ server }) => server.address);
     return {
       title:
@@ -70,8 +64,7 @@ export const notDns: FindingKind = {
           `${share(repeated, opened)} other TCP connections had to repeat their first packet.`,
         pods !== null &&
           `Queries are lost on the way to ${lossText(pods.lossy)} or back, but not with ${lossText(pods.spared)}.`,
-        failing.length > 0 &&
-          `First packets were repeated to ${listed(failing.map(contactText))}${fine.length === 0 ? '' : `, but not to ${listed(fine.map(contactText))}`}.`,
+        difference,
         exceeded > 0 &&
           `The network card counts ${exceeded} packets beyond the allowance for tracked connections (conntrack_allowance_exceeded).`,
       ],
@@ -92,6 +85,21 @@ export const notDns: FindingKind = {
     };
   },
 };
+
+/** The addresses to which first packets were repeated, and those to which they were not. Null if there are none. */
+function repeatedText(observed: Observations): string | null {
+  const contacts = observed.contacts.at(observed.lastMs);
+  const failing = contacts
+    .filter((contact) => contact.repeated > 0)
+    .toSorted((one, other) => other.repeated - one.repeated)
+    .slice(0, MAX_LISTED_CONTACTS);
+  const fine = contacts
+    .filter((contact) => contact.repeated === 0 && contact.opened >= MIN_QUERIES)
+    .slice(0, MAX_LISTED_CONTACTS);
+  return failing.length === 0
+    ? null
+    : `First packets were repeated to ${listed(failing.map(contactText))}${fine.length === 0 ? '' : `, but not to ${listed(fine.map(contactText))}`}.`;
+}
 
 function lossText(pods: readonly PodLosses[]): string {
   return listed(pods.map(({ address, lost, asked }) => `${address} (${lost} of ${asked})`));

@@ -58,6 +58,11 @@ interface PacketLimit {
   readonly isOfEach?: boolean;
 }
 
+const ofAws =
+  'AWS allows each network interface 1024 packets a second to and from the VPC resolver, and drops the rest silently. All DNS pods on one node share that limit.';
+const ofAnyLimit =
+  'Something in between allows only a certain number of packets a second and drops the rest. It may be a limit in the cloud’s resolver or network, a firewall rule, or the server’s per-client limit.';
+
 /** Replies stay at one rate while queries exceed it. */
 export const packetCap: FindingKind = {
   code: 'ND4001',
@@ -86,14 +91,7 @@ export const packetCap: FindingKind = {
       const aws = found.rate > AWS_LIMIT.from && found.rate < AWS_LIMIT.to;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
       return {
-        title:
-          flooder === null
-            ? uncached.length === 0
-              ? this.title
-              : uncached.every(({ isServer }) => isServer)
-                ? 'DNS servers that do not cache exceed a packet limit of their upstream'
-                : 'Repeated queries for names that could be cached exceed a packet limit'
-            : 'One client floods the DNS servers, and a packet limit drops everyone’s queries',
+        title: titleOf(flooder !== null, uncached),
         severity: 'critical',
         confidence: exceeded > 0 ? 0.98 : aws ? 0.93 : 0.87,
         seen: [
@@ -109,9 +107,7 @@ export const packetCap: FindingKind = {
           exceeded > 0 &&
             `The network card counts ${exceeded} packets beyond the allowance (linklocal_allowance_exceeded).`,
         ],
-        why: aws
-          ? 'AWS allows each network interface 1024 packets a second to and from the VPC resolver, and drops the rest silently. All DNS pods on one node share that limit.'
-          : 'Something in between allows only a certain number of packets a second and drops the rest. It may be a limit in the cloud’s resolver or network, a firewall rule, or the server’s per-client limit.',
+        why: aws ? ofAws : ofAnyLimit,
         fix: [
           ...(flooder === null ? floodFix(flood) : []),
           flooder !== null &&
@@ -142,6 +138,16 @@ export const packetCap: FindingKind = {
     return excluded('replies follow the queries at every rate');
   },
 };
+
+function titleOf(isFlood: boolean, uncached: ReturnType<typeof repeatingClients>): string {
+  return !isFlood
+    ? uncached.length === 0
+      ? packetCap.title
+      : uncached.every(({ isServer }) => isServer)
+        ? 'DNS servers that do not cache exceed a packet limit of their upstream'
+        : 'Repeated queries for names that could be cached exceed a packet limit'
+    : 'One client floods the DNS servers, and a packet limit drops everyone’s queries';
+}
 
 /** A limit that explains the losses of a server, and these losses; null if none does. */
 function limitAt(

@@ -1,4 +1,5 @@
 /** A and AAAA queries that are sent together, of which one is lost. */
+import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
 import { percent, share } from '../texts.ts';
 import { FELT_SHARE, MIN_CASES } from '../thresholds/evidence.ts';
@@ -39,14 +40,7 @@ export const pairRace: FindingKind = {
           ? `none of ${one.asked} pairs of A and AAAA from one port lost only one`
           : `only ${one.oneLost} of ${one.asked} pairs of A and AAAA from one port lost one, or another finding explains the losses`,
       );
-    // Losses outside pairs have another cause, since a single query has nothing to race with.
-    const keys = new Set(halves.map(({ client, name }) => `${client.address} ${name}`));
-    const lostHalves = new Set(halves);
-    const theirs = claims.open.filter(
-      (loss) =>
-        lostHalves.has(loss) ||
-        (loss.attempt > 1 && keys.has(`${loss.client.address} ${loss.name}`)),
-    );
+    const theirs = lossesOfPairs(claims.open, halves);
     const rest = claims.open.length - theirs.length;
     const singles = observed.total.asked - 2 * one.asked;
     const second = one.oneLost === 0 ? 0 : one.secondLost / one.oneLost;
@@ -118,3 +112,19 @@ export const pairRace: FindingKind = {
     };
   },
 };
+
+/**
+ * The lost halves and their repeats. Losses outside pairs have another cause, since a single query has nothing to race
+ * with.
+ */
+function lossesOfPairs(
+  open: readonly SeenExchange[],
+  halves: readonly SeenExchange[],
+): readonly SeenExchange[] {
+  const keys = new Set(halves.map(({ client, name }) => `${client.address} ${name}`));
+  const lostHalves = new Set(halves);
+  return open.filter(
+    (loss) =>
+      lostHalves.has(loss) || (loss.attempt > 1 && keys.has(`${loss.client.address} ${loss.name}`)),
+  );
+}

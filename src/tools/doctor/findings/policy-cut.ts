@@ -202,10 +202,7 @@ export const policyCut: FindingKind = {
       // A single port without replies is a stale connection tracking entry, not a rule.
       const several = cut.some(({ silentPorts }) => silentPorts.length > 1);
       if (!several || losses.length < POLICY_CUT.queries) continue;
-      // Other clients have to be answered at that time. Otherwise, the server was away.
-      const { fromMs, toMs } = sentSpan(losses);
-      if (toMs - fromMs < MIN_LASTING_MS) continue;
-      if (!answeredBetween(observed, server.address, fromMs, toMs)) continue;
+      if (!areOthersServed(observed, server.address, losses)) continue;
       const byEdns = goesByEdns(observed, addresses, fine);
       // A rule about pods is unlikely to affect exactly those that use EDNS.
       if (byEdns && -choices(cut.length + fine.length, cut.length) < Math.log(UNLIKELY_DEAD))
@@ -223,9 +220,7 @@ export const policyCut: FindingKind = {
         seen: [
           ...(listing?.seen ?? []),
           `All ${losses.length} queries from ${listed([...addresses])} to ${server.address} got no reply, from every port and for every name.`,
-          isLinkLocal(server.address)
-            ? `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by ${server.address}. Each node has its own cache at that address, so if these clients are on another node, the first node’s cache does not answer.`
-            : `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
+          servedText(server.address, fine.length),
           byEdns &&
             'All queries from the cut-off clients use EDNS (an OPT record), while none from the others do. A device that drops EDNS would look the same (ND4009).',
         ],
@@ -281,6 +276,23 @@ export const policyCut: FindingKind = {
     };
   },
 };
+
+/** True if the losses last, and others are answered between them. Otherwise, the server was away. */
+function areOthersServed(
+  observed: Observations,
+  address: string,
+  losses: readonly SeenExchange[],
+): boolean {
+  const { fromMs, toMs } = sentSpan(losses);
+  return toMs - fromMs >= MIN_LASTING_MS && answeredBetween(observed, address, fromMs, toMs);
+}
+
+/** The other clients that the server answers. */
+function servedText(address: string, clients: number): string {
+  return isLinkLocal(address)
+    ? `${clients} other ${clients === 1 ? 'client is' : 'clients are'} answered by ${address}. Each node has its own cache at that address, so if these clients are on another node, the first node’s cache does not answer.`
+    : `${clients} other ${clients === 1 ? 'client is' : 'clients are'} answered by the same server.`;
+}
 
 /**
  * The servers that the lost queries reached, by their own addresses. Empty unless the capture was

@@ -2,8 +2,14 @@
 import { RCODE, TYPE } from '../../../server/wire/iana.ts';
 import type { Observations } from '../observe/observations.ts';
 import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
-import { excluded, unknown, type FindingKind, type FoundCause } from './finding.ts';
-import { clock, fromTo, listed, sentence, share, took } from '../texts.ts';
+import {
+  excluded,
+  unknown,
+  type FindingKind,
+  type FoundCause,
+  type PartialText,
+} from './finding.ts';
+import { keysOf, clock, fromTo, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { firstTries, onlyAaaa } from '../observe/losses.ts';
 import { lossWaves, type LossWave } from '../observe/loss-waves.ts';
@@ -43,103 +49,170 @@ export const randomLoss: FindingKind = {
         'only external names are lost, and others get SERVFAIL: the server waits for an upstream',
       );
     }
-    const whole = claims.open;
-    const meanwhile = askedMeanwhile(observed, losses);
-    const { fromMs, toMs } = sentSpan(whole);
-    const isMoment = toMs - fromMs <= LOSS_MOMENT_MS;
-    // The losses come from one moment that is over.
-    const servers = [...new Set(losses.map(({ server }) => server.address))];
-    const clients = [...new Set(losses.map(({ client }) => client.address))];
-    const asked = servers.reduce(
-      (sum, address) => sum + (observed.servers.get(address)?.outcomes.asked ?? 0),
-      0,
-    );
-    const of = askedOf(observed, servers, losses);
+    const [servers, clients] = [keysOf(losses, atServer), keysOf(losses, ofClient)];
+    const loss = { losses, whole: claims.open, servers, clients };
     const spared = sparedBeside(observed, clients, servers);
-    const sockets = socketsText(observed, losses);
-    const isMuch =
-      losses.length >= FELT_SHARE * (isMoment ? observed.total.asked : meanwhile) ||
-      (spared !== null && losses.length >= LOSS_FELT_BY_FEW * spared.asked);
-    const behind = losses.filter(({ hops }) => hops.length > 0);
-    const beyond = behind.filter(({ hops }) => hops.every(({ repliedMs }) => repliedMs === null));
-    const stopped = stoppedBefore(observed, losses);
-    const isOnlyAaaa = onlyAaaa(losses);
-    const pods = spared === null && stopped === null ? lossyPods(observed) : null;
-    const common = {
-      severity: isMuch ? 'critical' : 'warning',
-      exchanges: whole,
-    } as const;
-    const lostText = `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.`;
-    if (pods !== null) return { ...common, ...toSomePods(pods) };
-    if (outside !== null && !isOnlyAaaa && spared === null && stopped === null)
-      return { ...common, ...ofOutside(outside, lostText, losses[0]!) };
-    const beside = spared === null ? otherServers(observed, losses, servers) : null;
-    const isWhole = spared === null && beside === null && stopped === null && !isOnlyAaaa;
-    const waves = isWhole ? lossWaves(observed, servers, whole) : [];
-    const isAnywhere = stopped === null && !isOnlyAaaa;
-    if (waves.length > 0)
-      return { ...common, ...inWaves(waves, observed.total.lost, lostText, servers[0]!) };
     return {
-      title:
-        beside !== null
-          ? 'Queries to one server are lost, but not to others'
-          : isOnlyAaaa
-            ? 'AAAA queries, the second of each pair, are sometimes lost, but A queries never are'
-            : spared === null
-              ? this.title
-              : `Only ${clients.length === 1 ? 'one client loses' : 'some clients lose'} queries or replies`,
-      ...common,
-      confidence: 0.6,
-      seen: [
-        `${lostText}${of < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on, the share is ${share(losses.length, of)}.` : ''}`,
-        isOnlyAaaa &&
-          `All ${losses.length} lost queries are AAAA, while none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA right after A from the same socket.`,
-        beside !== null &&
-          sentence(
-            `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed(losses.map(({ name }) => name))}`,
-          ),
-        isMoment
-          ? `All of them were sent within ${took(toMs - fromMs)}, while other queries sent during that time were answered.`
-          : spared !== null
-            ? `All of them are from ${listed(clients)}, which sent ${spared.asked} queries to the same address, while ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
-            : (sockets ??
-              `The lost queries have ${isOnlyAaaa ? 'nothing else' : 'nothing'} in common (${isOnlyAaaa ? '' : 'type, '}name, port, time).`),
-        behind.length > 0 &&
-          `${share(beyond.length, behind.length)} of the queries that were seen on their way to a DNS pod were not answered there. The replies to the others were lost on the way back.`,
-        stopped !== null &&
-          `${share(stopped.lost.length, losses.length)} lost queries were seen before the translation of ${listed(servers)} but not after it, while ${stopped.passed} others were seen on both sides. They were lost between these two points on the node rather than at a DNS server.`,
-      ],
-      why: isOnlyAaaa
-        ? 'Connection tracking drops a socket’s second packet if it arrives before the first one has an entry (a race: insert_failed), or a device in between occasionally drops AAAA. Repeated queries are answered, so no filter drops all of them.'
-        : 'A link, network card or machine in between drops packets because of congestion, errors or a queue that is too short. Or address translation gave two flows the same port (masquerading without --random-fully).',
-      fix: [
-        beside !== null &&
-          `Check ${servers[0]!} and the path to it, since other servers answer the same clients. The server is overloaded, or its link or a firewall in front of it drops packets.`,
-        isOnlyAaaa &&
-          'Compare the node’s conntrack -S (insert_failed) with the lost queries. If it rises, use a node-local cache, a newer kernel, or the option single-request-reopen (for glibc).',
-        stopped !== null &&
-          !isOnlyAaaa &&
-          'Check connection tracking on this node. Compare nf_conntrack_count with nf_conntrack_max (dmesg logs "table full, dropping packet"), and check conntrack -S (insert_failed, drop).',
-        spared !== null &&
-          !isOnlyAaaa &&
-          `Start with ${listed(clients)}, because the servers and the shared path work for other clients. Check the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it.`,
-        'To find where packets are lost, capture at the client, on its node and at the server at the same time, and join the captures.',
-        // A dead pod loses A queries as well, and after the translation.
-        isAnywhere &&
-          'If several pods share the address and the loss rate matches one pod’s share, query each endpoint. To a client that uses a new port for each query (Go), a dead pod looks like random loss.',
-        isAnywhere &&
-          'Check ip -s link (drops, errors) and conntrack -S (insert_failed, drop) on the nodes.',
-      ],
-      prove: 'ndots capture join client.pcap node.pcap server.pcap shows where packets are lost',
-      disproved:
-        spared === null
-          ? 'the losses turn out to share one name, client, node or moment'
-          : 'other clients that send as many queries lose as many',
+      severity: isMuch(observed, loss, spared) ? 'critical' : 'warning',
+      exchanges: loss.whole,
+      ...variantOf(observed, loss, outside, spared),
     };
   },
 };
 
 type Variant = Omit<FoundCause, 'severity' | 'exchanges'>;
+
+interface Loss {
+  /** The first tries. */
+  readonly losses: readonly SeenExchange[];
+  readonly whole: readonly SeenExchange[];
+  readonly servers: readonly string[];
+  readonly clients: readonly string[];
+}
+
+/** The facts that tell losses without a pattern apart. */
+interface Differences extends Loss {
+  readonly lostText: string;
+  /** Queries to the servers. */
+  readonly asked: number;
+  readonly spared: ReturnType<typeof sparedBeside>;
+  readonly beside: ReturnType<typeof otherServers>;
+  readonly stopped: ReturnType<typeof stoppedBefore>;
+  readonly isOnlyAaaa: boolean;
+}
+
+const atServer = ({ server }: SeenExchange): string => server.address;
+const ofClient = ({ client }: SeenExchange): string => client.address;
+
+function isMoment({ whole }: Loss): boolean {
+  const { fromMs, toMs } = sentSpan(whole);
+  return toMs - fromMs <= LOSS_MOMENT_MS;
+}
+
+/** True if these are many of all queries, or of those of the only clients that lose any. */
+function isMuch(
+  observed: Observations,
+  loss: Loss,
+  spared: ReturnType<typeof sparedBeside>,
+): boolean {
+  const { losses } = loss;
+  const asked = isMoment(loss) ? observed.total.asked : askedMeanwhile(observed, losses);
+  return (
+    losses.length >= FELT_SHARE * asked ||
+    (spared !== null && losses.length >= LOSS_FELT_BY_FEW * spared.asked)
+  );
+}
+
+/** The kind of loss: by pod, by name, in waves, or without a pattern. */
+function variantOf(
+  observed: Observations,
+  loss: Loss,
+  outside: ReturnType<typeof outsideAlone>,
+  spared: ReturnType<typeof sparedBeside>,
+): Variant {
+  const { losses, whole, servers, clients } = loss;
+  const asked = servers.reduce(
+    (sum, address) => sum + (observed.servers.get(address)?.outcomes.asked ?? 0),
+    0,
+  );
+  const stopped = stoppedBefore(observed, losses);
+  const isOnlyAaaa = onlyAaaa(losses);
+  const pods = spared === null && stopped === null ? lossyPods(observed) : null;
+  const lostText = `${share(losses.length, asked)} queries to ${listed(servers)} got no reply, from ${askersText(observed, clients)}.`;
+  if (pods !== null) return toSomePods(pods);
+  if (outside !== null && !isOnlyAaaa && spared === null && stopped === null)
+    return ofOutside(outside, lostText, losses[0]!);
+  const beside = spared === null ? otherServers(observed, losses, servers) : null;
+  const isWhole = spared === null && beside === null && stopped === null && !isOnlyAaaa;
+  const waves = isWhole ? lossWaves(observed, servers, whole) : [];
+  if (waves.length > 0) return inWaves(waves, observed.total.lost, lostText, servers[0]!);
+  return withoutPattern(observed, {
+    ...loss,
+    ...{ lostText, asked, spared, beside, stopped, isOnlyAaaa },
+  });
+}
+
+function withoutPattern(observed: Observations, differences: Differences): Variant {
+  const { clients, spared, beside, isOnlyAaaa } = differences;
+  return {
+    title:
+      beside !== null
+        ? 'Queries to one server are lost, but not to others'
+        : isOnlyAaaa
+          ? 'AAAA queries, the second of each pair, are sometimes lost, but A queries never are'
+          : spared === null
+            ? randomLoss.title
+            : `Only ${clients.length === 1 ? 'one client loses' : 'some clients lose'} queries or replies`,
+    confidence: 0.6,
+    seen: seenOf(observed, differences),
+    why: isOnlyAaaa
+      ? 'Connection tracking drops a socket’s second packet if it arrives before the first one has an entry (a race: insert_failed), or a device in between occasionally drops AAAA. Repeated queries are answered, so no filter drops all of them.'
+      : 'A link, network card or machine in between drops packets because of congestion, errors or a queue that is too short. Or address translation gave two flows the same port (masquerading without --random-fully).',
+    fix: fixOf(differences),
+    prove: 'ndots capture join client.pcap node.pcap server.pcap shows where packets are lost',
+    disproved:
+      spared === null
+        ? 'the losses turn out to share one name, client, node or moment'
+        : 'other clients that send as many queries lose as many',
+  };
+}
+
+function seenOf(observed: Observations, differences: Differences): readonly PartialText[] {
+  const { losses, whole, servers, clients, lostText } = differences;
+  const { asked, spared, beside, stopped, isOnlyAaaa } = differences;
+  const { fromMs, toMs } = sentSpan(whole);
+  const since = askedOf(observed, servers, losses);
+  const behind = losses.filter(({ hops }) => hops.length > 0);
+  const beyond = behind.filter(({ hops }) => hops.every(({ repliedMs }) => repliedMs === null));
+  return [
+    `${lostText}${since < LOSS_LATER_HALF * asked ? ` From ${clock(fromMs)} on, the share is ${share(losses.length, since)}.` : ''}`,
+    isOnlyAaaa &&
+      `All ${losses.length} lost queries are AAAA, while none of ${observed.types.get(TYPE.A)?.asked ?? 0} A queries was lost. Programs send AAAA right after A from the same socket.`,
+    beside !== null &&
+      sentence(
+        `The same clients lose ${share(beside.lost, beside.asked)} queries to ${listed(beside.servers)}. The lost ones are for ${listed(losses.map(({ name }) => name))}`,
+      ),
+    isMoment(differences)
+      ? `All of them were sent within ${took(toMs - fromMs)}, while other queries sent during that time were answered.`
+      : spared !== null
+        ? `All of them are from ${listed(clients)}, which sent ${spared.asked} queries to the same address, while ${askersText(observed, spared.others)} lost ${share(spared.othersLost, spared.othersAsked)} there.`
+        : (socketsText(observed, losses) ??
+          `The lost queries have ${isOnlyAaaa ? 'nothing else' : 'nothing'} in common (${isOnlyAaaa ? '' : 'type, '}name, port, time).`),
+    behind.length > 0 &&
+      `${share(beyond.length, behind.length)} of the queries that were seen on their way to a DNS pod were not answered there. The replies to the others were lost on the way back.`,
+    stopped !== null &&
+      `${share(stopped.lost.length, losses.length)} lost queries were seen before the translation of ${listed(servers)} but not after it, while ${stopped.passed} others were seen on both sides. They were lost between these two points on the node rather than at a DNS server.`,
+  ];
+}
+
+function fixOf({
+  clients,
+  servers,
+  spared,
+  beside,
+  stopped,
+  isOnlyAaaa,
+}: Differences): readonly PartialText[] {
+  const isAnywhere = stopped === null && !isOnlyAaaa;
+  return [
+    beside !== null &&
+      `Check ${servers[0]!} and the path to it, since other servers answer the same clients. The server is overloaded, or its link or a firewall in front of it drops packets.`,
+    isOnlyAaaa &&
+      'Compare the node’s conntrack -S (insert_failed) with the lost queries. If it rises, use a node-local cache, a newer kernel, or the option single-request-reopen (for glibc).',
+    stopped !== null &&
+      !isOnlyAaaa &&
+      'Check connection tracking on this node. Compare nf_conntrack_count with nf_conntrack_max (dmesg logs "table full, dropping packet"), and check conntrack -S (insert_failed, drop).',
+    spared !== null &&
+      !isOnlyAaaa &&
+      `Start with ${listed(clients)}, because the servers and the shared path work for other clients. Check the pod’s own interface and node (ip -s link, tc -s qdisc), and network policies that select it.`,
+    'To find where packets are lost, capture at the client, on its node and at the server at the same time, and join the captures.',
+    // A dead pod loses A queries as well, and after the translation.
+    isAnywhere &&
+      'If several pods share the address and the loss rate matches one pod’s share, query each endpoint. To a client that uses a new port for each query (Go), a dead pod looks like random loss.',
+    isAnywhere &&
+      'Check ip -s link (drops, errors) and conntrack -S (insert_failed, drop) on the nodes.',
+  ];
+}
 
 function toSomePods(pods: NonNullable<ReturnType<typeof lossyPods>>): Variant {
   const [hit, fine] = [pods.lossy, pods.spared].map((each) =>

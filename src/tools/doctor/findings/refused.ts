@@ -3,11 +3,14 @@ import { addressTypes, EDE, errorName, RCODE } from '../../../server/wire/iana.t
 import { commonZone, isBelow } from '../../../server/wire/within-zone.ts';
 import type { NameView } from '../observe/name-view.ts';
 import { isBarred, isOfBarred } from '../observe/barred.ts';
+import type { Claims } from '../observe/claims.ts';
 import type { ClientView } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
-import { refusalRule } from '../observe/refusal-rule.ts';
+import { refusalRule, type RefusalRule } from '../observe/refusal-rule.ts';
+import type { StatedReason } from '../observe/reply-faults.ts';
+import type { ServerView } from '../observe/server-view.ts';
 import { slowNames } from '../observe/slow-upstream.ts';
-import { refusedClients, refusingPods } from '../observe/refusers.ts';
+import { refusedClients, refusingPods, type Refusers } from '../observe/refusers.ts';
 import { limitCause } from '../observe/refusal-limits.ts';
 import { stubZone } from '../observe/stub-zone.ts';
 import { programs, upstreams } from '../observe/roles.ts';
@@ -33,65 +36,10 @@ export const refused: FindingKind = {
   name: 'servers that refuse',
   inCapture(observed, claims) {
     if (observed.total.asked === 0) return unknown('no query was seen');
-    const names = observed.names.list
-      .filter(
-        (view) =>
-          view.outcomes.refused > 0 &&
-          !claims.names.has(view.name) &&
-          !endsFailedSearch(view, observed),
-      )
-      .toSorted((one, other) => other.outcomes.refused - one.outcomes.refused);
-    const all = names.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
-    // A refusal that a name server forwards is seen twice, and the clients are affected.
-    const whose = programs(observed);
-    const clients = whose.filter(({ outcomes }) => outcomes.refused > 0);
-    const asked = sumOf(whose, 'asked');
-    const count = Math.min(all, sumOf(clients, 'refused'));
-    const barred = clients.filter(isBarred);
-    const said = observed.replyFaults.reasons.list.filter(
-      (each) =>
-        BY_POLICY.has(each.code) && (each.code === EDE.PROHIBITED || isOfBarred(each, observed)),
-    );
-    const isOnlySome = clients.length < whose.length;
-    // If others are answered the same names, the refusals depend on the client.
-    const byClient = barred.length === clients.length && (isOnlySome || said.length > 0);
-    const behind = upstreams(observed);
-    const causes = observed.servers.list.filter(
-      ({ address, outcomes }) =>
-        behind.has(address) && outcomes.refused >= FROM_UPSTREAM_SHARE * count,
-    );
-    const pods = causes.length > 0 || byClient ? null : refusingPods(observed, names);
-    const [worst] = (causes.length > 0 ? causes : observed.servers.list).toSorted(
-      (one, other) => other.outcomes.refused - one.outcomes.refused,
-    );
-    const server = pods?.refusing[0] ?? worst?.address ?? 'the server';
-    const ofUpstream = causes.length > 0 ? refusedClients(observed, server, names) : null;
-    // A server without the zone never answers for it.
-    const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
-    const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
-    const isByChance =
-      !byClient && causes.length === 0 && pods === null && ofThese >= REFUSED_AT_TIMES * all;
-    const alone = soleRefuser(observed, clients, server);
-    const own = observed.failed.filter(
-      (each) => each.rcode === RCODE.REFUSED && each.server.address === server,
-    );
-    const stub = byClient || own.length === 0 ? null : stubZone(observed, server, own);
-    const rule =
-      byClient || causes.length > 0 || pods !== null ? null : refusalRule(observed, names);
-    const isAll =
-      !byClient &&
-      barred.length === clients.length &&
-      !isOnlySome &&
-      causes.length === 0 &&
-      rule === null &&
-      alone === null &&
-      ofThese === 0 &&
-      new Set(names.map(({ name }) => name)).size >= MIN_REFUSED_NAMES;
-    const isLimit = isByChance && rule === null && alone === null;
-    const zone =
-      byClient || isLimit || alone !== null || rule !== null || pods !== null
-        ? null
-        : zoneOf(observed, names);
+    const refusals = refusalsOf(observed, claims);
+    const signs = signsOf(observed, refusals);
+    const { names, whose, clients, asked, count, barred, said, isOnlySome, byClient } = refusals;
+    const { server, isLimit } = signs;
     // Even if these clients send few queries, all their queries fail. Names that are answered at other times fail by chance.
     if (count < MANY_ERRORS || (!byClient && !isLimit && count < RARE_SHARE * asked))
       return excluded('REFUSED replies are rare');
@@ -100,31 +48,7 @@ export const refused: FindingKind = {
     // Search-path queries count little, because one of them can make a lookup of many queries fail.
     const isMuch = ended >= MANY_ERRORS && ended >= ENDED_LOOKUPS * lookups;
     const late = isLimit ? slowNames(observed) : [];
-    const causesInOrder: readonly (RefusalCause | false)[] = [
-      byClient && refusalCauses.byClient(),
-      isAll && refusalCauses.all(server),
-      ofUpstream !== null && refusalCauses.someClients(server, ofUpstream),
-      stub !== null && refusalCauses.stub(stub, server, own),
-      rule !== null && refusalCauses.rule(observed, rule),
-      alone !== null && refusalCauses.alone(server, alone),
-      zone !== null && refusalCauses.zone(zone, names[0]!.name),
-      pods !== null && refusalCauses.somePods(pods),
-      causes.length > 0 && refusalCauses.upstreams(causes),
-      isLimit &&
-        limitCause(observed, {
-          ...{ clients, server, names, late },
-          part: share(ofThese, all),
-        }),
-      {
-        seen: [],
-        why: 'The server is not responsible for these names and does not forward them, because no server block, forward or zone matches them. Or it has reached its limit on waiting queries (max_concurrent in forward).',
-        fix: [
-          'Add a server block for these names, or forward them to a server that knows them.',
-          'Raise forward { max_concurrent } if the server’s log says that the limit was reached.',
-        ],
-      },
-    ];
-    const cause = causesInOrder.find((each) => each !== false)!;
+    const cause = causeOf(observed, refusals, signs, late);
     return {
       title: cause.title ?? this.title,
       severity:
@@ -156,6 +80,150 @@ export const refused: FindingKind = {
     };
   },
 };
+
+/** The refusals that clients see. */
+interface Refusals {
+  readonly names: readonly NameView[];
+  /** Of these names, at all servers. */
+  readonly all: number;
+  readonly whose: readonly ClientView[];
+  /** Those of them that are refused. */
+  readonly clients: readonly ClientView[];
+  readonly asked: number;
+  readonly count: number;
+  /** Clients that are refused for every name. */
+  readonly barred: readonly ClientView[];
+  /** Reasons that the replies state (EDE). */
+  readonly said: readonly StatedReason[];
+  readonly isOnlySome: boolean;
+  /** The refusals depend on the client. */
+  readonly byClient: boolean;
+}
+
+function refusalsOf(observed: Observations, claims: Claims): Refusals {
+  const names = observed.names.list
+    .filter(
+      (view) =>
+        view.outcomes.refused > 0 &&
+        !claims.names.has(view.name) &&
+        !endsFailedSearch(view, observed),
+    )
+    .toSorted((one, other) => other.outcomes.refused - one.outcomes.refused);
+  const all = names.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
+  // A refusal that a name server forwards is seen twice, and the clients are affected.
+  const whose = programs(observed);
+  const clients = whose.filter(({ outcomes }) => outcomes.refused > 0);
+  const asked = sumOf(whose, 'asked');
+  const count = Math.min(all, sumOf(clients, 'refused'));
+  const barred = clients.filter(isBarred);
+  const said = observed.replyFaults.reasons.list.filter(
+    (each) =>
+      BY_POLICY.has(each.code) && (each.code === EDE.PROHIBITED || isOfBarred(each, observed)),
+  );
+  const isOnlySome = clients.length < whose.length;
+  // If others are answered the same names, the refusals depend on the client.
+  const byClient = barred.length === clients.length && (isOnlySome || said.length > 0);
+  return { names, all, whose, clients, asked, count, barred, said, isOnlySome, byClient };
+}
+
+/** What the refusals have in common, each null or false if it does not apply. */
+interface Signs {
+  /** Upstreams that send them. */
+  readonly causes: readonly ServerView[];
+  readonly pods: Refusers | null;
+  readonly server: string;
+  readonly ofUpstream: Refusers | null;
+  /** The refusals of names that are answered at other times. */
+  readonly ofThese: number;
+  readonly alone: readonly string[] | null;
+  readonly own: Observations['failed'];
+  readonly stub: string | null;
+  readonly rule: RefusalRule | null;
+  readonly isAll: boolean;
+  readonly isLimit: boolean;
+  readonly zone: string | null;
+}
+
+function signsOf(observed: Observations, refusals: Refusals): Signs {
+  const { names, all, clients, count, barred, isOnlySome, byClient } = refusals;
+  const behind = upstreams(observed);
+  const causes = observed.servers.list.filter(
+    ({ address, outcomes }) =>
+      behind.has(address) && outcomes.refused >= FROM_UPSTREAM_SHARE * count,
+  );
+  const pods = causes.length > 0 || byClient ? null : refusingPods(observed, names);
+  const [worst] = (causes.length > 0 ? causes : observed.servers.list).toSorted(
+    (one, other) => other.outcomes.refused - one.outcomes.refused,
+  );
+  const server = pods?.refusing[0] ?? worst?.address ?? 'the server';
+  const ofUpstream = causes.length > 0 ? refusedClients(observed, server, names) : null;
+  // A server without the zone never answers for it.
+  const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
+  const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
+  const isByChance =
+    !byClient && causes.length === 0 && pods === null && ofThese >= REFUSED_AT_TIMES * all;
+  const alone = soleRefuser(observed, clients, server);
+  const own = observed.failed.filter(
+    (each) => each.rcode === RCODE.REFUSED && each.server.address === server,
+  );
+  const stub = byClient || own.length === 0 ? null : stubZone(observed, server, own);
+  const rule = byClient || causes.length > 0 || pods !== null ? null : refusalRule(observed, names);
+  const isAll =
+    !byClient &&
+    barred.length === clients.length &&
+    !isOnlySome &&
+    causes.length === 0 &&
+    rule === null &&
+    alone === null &&
+    ofThese === 0 &&
+    new Set(names.map(({ name }) => name)).size >= MIN_REFUSED_NAMES;
+  const isLimit = isByChance && rule === null && alone === null;
+  const zone =
+    byClient || isLimit || alone !== null || rule !== null || pods !== null
+      ? null
+      : zoneOf(observed, names);
+  const [from, by] = [
+    { causes, pods, server, ofUpstream },
+    { alone, own, stub, rule },
+  ];
+  return { ...from, ...by, ofThese, isAll, isLimit, zone };
+}
+
+/** The most specific cause that these signs show. */
+function causeOf(
+  observed: Observations,
+  { names, all, clients, byClient }: Refusals,
+  signs: Signs,
+  late: readonly string[],
+): RefusalCause {
+  const { causes, pods, server, ofUpstream, ofThese, alone, own } = signs;
+  const { stub, rule, isAll, isLimit, zone } = signs;
+  const causesInOrder: readonly (RefusalCause | false)[] = [
+    byClient && refusalCauses.byClient(),
+    isAll && refusalCauses.all(server),
+    ofUpstream !== null && refusalCauses.someClients(server, ofUpstream),
+    stub !== null && refusalCauses.stub(stub, server, own),
+    rule !== null && refusalCauses.rule(observed, rule),
+    alone !== null && refusalCauses.alone(server, alone),
+    zone !== null && refusalCauses.zone(zone, names[0]!.name),
+    pods !== null && refusalCauses.somePods(pods),
+    causes.length > 0 && refusalCauses.upstreams(causes),
+    isLimit &&
+      limitCause(observed, {
+        ...{ clients, server, names, late },
+        part: share(ofThese, all),
+      }),
+    {
+      seen: [],
+      why: 'The server is not responsible for these names and does not forward them, because no server block, forward or zone matches them. Or it has reached its limit on waiting queries (max_concurrent in forward).',
+      fix: [
+        'Add a server block for these names, or forward them to a server that knows them.',
+        'Raise forward { max_concurrent } if the server’s log says that the limit was reached.',
+      ],
+    },
+  ];
+  return causesInOrder.find((each) => each !== false)!;
+}
 
 /**
  * True for a name without a domain that ends a failed search: its searched forms are also queried, or the server fails

@@ -3,7 +3,7 @@ import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { takeSilence } from '../observe/consequences.ts';
-import { excluded, unknown, type FindingKind, notAsked } from './finding.ts';
+import { excluded, unknown, type FindingKind, type PartialText, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { icmpText } from '../observe/icmp-errors.ts';
 import { lostZoneText, silentCause } from '../observe/silent-causes.ts';
@@ -20,7 +20,6 @@ export const silentServer: FindingKind = {
   name: 'a name server that is down',
   inCapture(observed, claims) {
     if (observed.total.asked === 0) return unknown('no query was seen');
-    const { serverNames } = observed;
     const silent = observed.servers.list
       .filter(({ outcomes }) => outcomes.asked >= MIN_CASES && answered(outcomes) === 0)
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
@@ -38,24 +37,13 @@ export const silentServer: FindingKind = {
       const others = observed.servers.list.filter(
         (server) => server.address !== '' && answered(server.outcomes) > 0,
       );
-      const otherFamily = others.some(
-        (other) => serverNames.isIpv6(other.address) !== serverNames.isIpv6(address),
-      );
       const elsewhere = clients.size === 1 ? replicasElsewhere(observed, view) : [];
       const isUpstream =
         [...clients].some((client) => isForwarder(observed, client)) ||
         stubZone(observed, address, losses) !== null;
       const isOpen = cause?.isComplete !== true;
       const [isOfUpstream, isOfService] = [isOpen && isUpstream, isOpen && !isUpstream];
-      const lists = new ServerLists(observed);
-      const listing = isUpstream
-        ? []
-        : [...clients].filter((client) => lists.hasItFirst(client, address));
-      const next = new Set(
-        listing.flatMap((client) =>
-          lists.answeredElsewhere(client, address).map((other) => other.address),
-        ),
-      );
+      const listing = isUpstream ? null : listingText(observed, view);
       return {
         title: cause?.title ?? this.title,
         severity: 'critical',
@@ -70,16 +58,11 @@ export const silentServer: FindingKind = {
               .slice(0, 3)
               .map((other) => other.address)
               .join(', ')}.`,
-          next.size > 0 &&
-            `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: a resolv.conf lists all of them, or a Service leads to them in turn.`,
+          listing,
           elsewhere.length > 0 &&
             `Only ${listed([...clients])} asks it. ${listed(elsewhere)}, which ${elsewhere.length === 1 ? 'serves the same pods, asks' : 'serve the same pods, ask'} others: their configurations differ.`,
         ],
-        why:
-          cause?.why ??
-          (isUpstream
-            ? 'No server answers at that address. It is not running or has moved, or a firewall drops all packets to it. The DNS pods that query it wait for nothing, and so do their clients. Replies are late or SERVFAIL, or never come.'
-            : `No server answers at that address. It is not running, the Service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all packets to it. ${icmp === undefined ? 'Clients' : 'Clients that read the ICMP error (glibc, Go) try the next server at once. Others'} wait until they time out (mostly 5 s) before they try the next server, for every name.`),
+        why: cause?.why ?? whySilent(isUpstream, icmp !== undefined),
         fix: [
           ...(cause?.fix ?? []),
           isOfUpstream &&
@@ -88,13 +71,7 @@ export const silentServer: FindingKind = {
               : `Check whether ${address} is up, and whether the Corefile, or the nodes’ resolv.conf, should still list it.`),
           isOfUpstream &&
             'Configure more than one upstream in forward, so that its health checks can switch to another one.',
-          isOfService &&
-            'Check whether the Service has endpoints (kubectl -n kube-system get endpointslices -l k8s-app=kube-dns), and start the server.',
-          isOfService &&
-            otherFamily &&
-            `Addresses in the other IP family answer, so check whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR for both families).`,
-          isOfService &&
-            'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+          ...(isOfService ? serviceFix(observed, address, others) : []),
         ],
         prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
         disproved: `${address} answers when it is queried from its clients’ network`,
@@ -136,6 +113,43 @@ export const silentServer: FindingKind = {
     };
   },
 };
+
+/** @param others the servers that answer */
+function serviceFix(
+  { serverNames }: Observations,
+  address: string,
+  others: readonly ServerView[],
+): readonly PartialText[] {
+  const otherFamily = others.some(
+    (other) => serverNames.isIpv6(other.address) !== serverNames.isIpv6(address),
+  );
+  return [
+    'Check whether the Service has endpoints (kubectl -n kube-system get endpointslices -l k8s-app=kube-dns), and start the server.',
+    otherFamily &&
+      `Addresses in the other IP family answer, so check whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR for both families).`,
+    'If the address is no longer used, remove it from the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+  ];
+}
+
+/** The clients that query it first, and the servers that answer its lost queries. Null if there are none. */
+function listingText(observed: Observations, { address, clients }: ServerView): string | null {
+  const lists = new ServerLists(observed);
+  const listing = [...clients].filter((client) => lists.hasItFirst(client, address));
+  const next = new Set(
+    listing.flatMap((client) =>
+      lists.answeredElsewhere(client, address).map((other) => other.address),
+    ),
+  );
+  return next.size === 0
+    ? null
+    : `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for its lost queries: a resolv.conf lists all of them, or a Service leads to them in turn.`;
+}
+
+function whySilent(isUpstream: boolean, hasIcmp: boolean): string {
+  return isUpstream
+    ? 'No server answers at that address. It is not running or has moved, or a firewall drops all packets to it. The DNS pods that query it wait for nothing, and so do their clients. Replies are late or SERVFAIL, or never come.'
+    : `No server answers at that address. It is not running, the Service has no ready endpoints, or a firewall ${hasIcmp ? 'refuses' : 'drops'} all packets to it. ${hasIcmp ? 'Clients that read the ICMP error (glibc, Go) try the next server at once. Others' : 'Clients'} wait until they time out (mostly 5 s) before they try the next server, for every name.`;
+}
 
 /** DNS pods that serve the same clients as the one that queries this server but query others. */
 function replicasElsewhere(

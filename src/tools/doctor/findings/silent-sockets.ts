@@ -2,6 +2,7 @@
  * A dead server behind one address, as seen in a client's capture. Each socket's packets go to one
  * server, chosen once.
  */
+import type { Observations } from '../observe/observations.ts';
 import type { FlowView } from '../observe/flow-view.ts';
 import { excluded, unknown, type FoundCause, type FindingKind } from './finding.ts';
 import { between, listed, percent, share } from '../texts.ts';
@@ -80,43 +81,67 @@ export const silentSockets: FindingKind = {
     const keys = new Set(silent.map(keyOfFlow));
     const losses = claims.open.filter(({ client, server }) => keys.has(keyOf(client, server)));
     claims.take(losses);
-    const servers = [...new Set(silent.map(({ server }) => server))];
-    const common: Pick<FoundCause, 'severity' | 'fix' | 'prove' | 'exchanges'> = {
-      severity: 'critical',
-      fix: [
-        'List the endpoints with kubectl -n kube-system get endpointslices -l k8s-app=kube-dns, and query each one with ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
-        'Delete the pod that does not answer. If it answers on its own node, check the network between nodes.',
-        'Add a readinessProbe on /ready, which removes a dead pod from the Service.',
-      ],
-      prove: 'run ndots doctor -i any on the client’s node, where the endpoints are visible',
-      exchanges: losses,
-    };
-    const drawn = `Several pods share the address, and each socket’s packets always go to the same one. ${percent(part, 1)} of the sockets got no reply, which is roughly the share of endpoints that are dead, hung or cut off. The capture does not show the endpoints themselves.`;
-    if (bySocket)
-      return {
-        ...common,
-        confidence: 0.75,
-        seen: [
-          `${share(silent.length, silent.length + fine.length)} sockets that queried ${listed(servers)} got no reply to any query or repeat; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
-          `Losses depend on the socket rather than the name or type. The silent sockets sent their first queries ${between(Math.min(...firsts), Math.max(...firsts))}, while others that did so during that time are answered.`,
-        ],
-        why: drawn,
-        disproved:
-          'all endpoints answer (then new sockets are dropped because the conntrack table is full, as dmesg and conntrack -S show)',
-      };
     return {
-      ...common,
-      confidence: 0.5,
-      seen: [
-        `${share(silent.length, flows.length)} queries to ${listed(servers)}, each from its own socket, got no reply, evenly over ${observed.seconds.toFixed(0)} s and for all kinds of queries.`,
-        'If each socket sends only one query, as in Go, the capture cannot prove that losses depend on the socket, but the size and evenness of the loss suggest it.',
-      ],
-      why: `${drawn} A link that drops this many packets affects all traffic, and rarely so evenly.`,
-      disproved:
-        'all endpoints answer, or connections to other services also lose packets (then the network is at fault, ND3013)',
+      ...ofDeadPod,
+      exchanges: losses,
+      ...(bySocket ? bySockets(flows) : bySingles(observed, flows)),
     };
   },
 };
+
+const ofDeadPod: Pick<FoundCause, 'severity' | 'fix' | 'prove'> = {
+  severity: 'critical',
+  fix: [
+    'List the endpoints with kubectl -n kube-system get endpointslices -l k8s-app=kube-dns, and query each one with ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
+    'Delete the pod that does not answer. If it answers on its own node, check the network between nodes.',
+    'Add a readinessProbe on /ready, which removes a dead pod from the Service.',
+  ],
+  prove: 'run ndots doctor -i any on the client’s node, where the endpoints are visible',
+};
+
+type Signs = Pick<FoundCause, 'confidence' | 'seen' | 'why' | 'disproved'>;
+
+/** Sockets with several queries lose all of them or none. */
+function bySockets(flows: readonly FlowView[]): Signs {
+  const silent = flows.filter(isSilent);
+  const fine = flows.filter(({ lost }) => lost === 0);
+  const mixed = flows.length - silent.length - fine.length;
+  const servers = [...new Set(silent.map(({ server }) => server))];
+  const firsts = silent.map(({ firstMs }) => firstMs);
+  return {
+    confidence: 0.75,
+    seen: [
+      `${share(silent.length, silent.length + fine.length)} sockets that queried ${listed(servers)} got no reply to any query or repeat; the others lost ${mixed === 0 ? 'nothing' : `something in ${mixed} cases`}.`,
+      `Losses depend on the socket rather than the name or type. The silent sockets sent their first queries ${between(Math.min(...firsts), Math.max(...firsts))}, while others that did so during that time are answered.`,
+    ],
+    why: drawnText(flows),
+    disproved:
+      'all endpoints answer (then new sockets are dropped because the conntrack table is full, as dmesg and conntrack -S show)',
+  };
+}
+
+/** Every socket sends one query, so only the size and the evenness of the loss count. */
+function bySingles(observed: Observations, flows: readonly FlowView[]): Signs {
+  const silent = flows.filter(isSilent);
+  const servers = [...new Set(silent.map(({ server }) => server))];
+  return {
+    confidence: 0.5,
+    seen: [
+      `${share(silent.length, flows.length)} queries to ${listed(servers)}, each from its own socket, got no reply, evenly over ${observed.seconds.toFixed(0)} s and for all kinds of queries.`,
+      'If each socket sends only one query, as in Go, the capture cannot prove that losses depend on the socket, but the size and evenness of the loss suggest it.',
+    ],
+    why: `${drawnText(flows)} A link that drops this many packets affects all traffic, and rarely so evenly.`,
+    disproved:
+      'all endpoints answer, or connections to other services also lose packets (then the network is at fault, ND3013)',
+  };
+}
+
+function drawnText(flows: readonly FlowView[]): string {
+  const silent = flows.filter(isSilent);
+  const fine = flows.filter(({ lost }) => lost === 0);
+  const part = silent.length / (silent.length + fine.length);
+  return `Several pods share the address, and each socket’s packets always go to the same one. ${percent(part, 1)} of the sockets got no reply, which is roughly the share of endpoints that are dead, hung or cut off. The capture does not show the endpoints themselves.`;
+}
 
 /** True if every socket of the affected clients is silent, and none of the others. */
 function goesByClient(flows: readonly FlowView[]): boolean {
