@@ -8,6 +8,7 @@ import { Problem } from '../../../server/base/problem.ts';
 import type { ApiClient } from '../../../server/kube/api/client.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import type { LintReport } from '../../lint/lint.ts';
+import type { Subject } from '../../lint/subject.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import { askCluster, greet, type Answers, type AskPlan } from './asking.ts';
 import { domainIn, metricsPortIn, upstreamGroups } from '../../lint/live/cluster-configuration.ts';
@@ -66,43 +67,9 @@ const EXTERNAL_MAX = 8;
 /** Collects the facts. Rejects with a `Problem` if nothing at all can be read, and when aborted. */
 export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const { client, cluster, namespace, signal, progress } = parts;
-  progress('reading objects');
-  const pods = new Pods(namespace);
-  const lists = await readObjects(
-    client,
-    [...configured(namespace), ...running(namespace)],
-    signal,
-    (kind, item) => {
-      if (kind !== 'Pod') return whole(trimmed(kind, item));
-      return { item: null, bytes: pods.take(item) };
-    },
-  );
-  if (lists.every(({ failure }) => failure !== null)) throw unreadable(lists);
+  const objects = await objectsOf(parts);
+  const { lists, pods, items, service, endpoints, hasPods, hasEveryPod } = objects;
   const lacking: Lacking[] = [...lackingOf(lists)];
-  const items = (kind: string, own = false): readonly JsonObject[] | null => {
-    const found = lists.filter(
-      ({ wanted, failure }) =>
-        wanted.kind === kind && failure === null && (!own || wanted.namespace !== null),
-    );
-    return found.at(-1)?.items ?? null;
-  };
-  const allServices = items('Service') ?? [];
-  const service = dnsServiceOf(
-    allServices.filter((each) => text(child(each, 'metadata'), 'namespace') === namespace),
-  );
-  const slices = items('EndpointSlice');
-  const endpoints = slices === null || service === null ? null : endpointsOf(slices, service);
-  const hasPods = items('Pod') !== null;
-  // The pods in one namespace do not show the DNS settings of others.
-  const hasEveryPod =
-    hasPods && lists.every((one) => one.wanted.kind !== 'Pod' || one.narrowed === null);
-  if (hasPods && service === null && pods.servers.length === 0 && items('Service') !== null)
-    throw new Problem({
-      code: 'no-replicas',
-      text: `there is no DNS Service and no DNS pod in namespace ${namespace} of ${cluster}`,
-      hint: 'A DNS Service is recognized by its name (kube-dns, dns-default) or label k8s-app (kube-dns, coredns, ndots), and a DNS pod by its image.',
-      remedy: 'Specify their namespace, for example: ndots doctor cluster -n openshift-dns',
-    });
   const policies = items('NetworkPolicy');
 
   progress('checking the configuration');
@@ -118,48 +85,8 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const domain = parts.domain ?? (subject === null ? null : domainIn(subject)) ?? 'cluster.local';
 
   const rights = await missingRights(client, pods.servers, subject, signal);
-  progress(`measuring for ${printSpan(parts.forMs)}`);
-  const kernel = kernelCounters();
-  const measurement = await measure(firstOf(pods.servers, REPLICAS_MAX, 'DNS pods', lacking), {
-    client,
-    clock: parts.probe.clock,
-    forMs: parts.forMs,
-    port: subject === null ? null : metricsPortIn(subject),
-    signal,
-  });
-  const later = kernelCounters();
-  if (measurement.refused !== null)
-    lacking.push({
-      why: measurement.refused.message,
-      so: 'DNS pod metrics, from outside the pod network',
-    });
-
-  progress('asking');
-  const context = contextOf(parts.probe, {
-    domain,
-    vip: service?.vips ?? [],
-    pods: pods.servers,
-    endpoints,
-    replicasMost: REPLICAS_MAX,
-  });
-  const outside = [...new Set([...parts.names, ...externalNames(allServices)])];
-  const plan: AskPlan = {
-    domain,
-    known: knownNames(allServices, domain, parts.nowMs),
-    external: firstOf(outside, EXTERNAL_MAX, 'external names', lacking),
-    large: largeName(allServices, slices ?? [], domain),
-    suffixes: suffixesOf(parts.search, pods.clients, domain, lacking),
-  };
-  const answers = await answersOf(parts, context, plan, measurement);
-  const upstreams =
-    answers === null || subject === null
-      ? null
-      : await askedUpstreams(
-          parts.probe,
-          upstreamGroups(subject, forwardedTo(measurement)),
-          plan.external,
-          lacking,
-        );
+  const { measurement, kernel } = await measured(parts, pods, subject, lacking);
+  const asked = await askedOf(parts, objects, { domain, subject, measurement }, lacking);
   return {
     cluster,
     namespace,
@@ -174,12 +101,129 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
     proxyMode: proxyModeOf(items('ConfigMap') ?? []),
     configuration,
     measurement,
-    answers,
-    upstreams,
+    ...asked,
     missingRights: rights,
-    kernel: kernel === null || later === null ? null : [kernel, later],
+    kernel,
     lacking,
   };
+}
+
+interface Objects {
+  readonly lists: Awaited<ReturnType<typeof readObjects>>;
+  readonly pods: Pods;
+  /** The objects of a kind; null if they cannot be read. */
+  readonly items: (kind: string) => readonly JsonObject[] | null;
+  readonly service: ReturnType<typeof dnsServiceOf>;
+  readonly endpoints: ClusterFacts['endpoints'];
+  readonly hasPods: boolean;
+  /** The pods in one namespace do not show the DNS settings of others. */
+  readonly hasEveryPod: boolean;
+}
+
+/** Reads the objects, and finds the DNS Service and its pods among them. */
+async function objectsOf(parts: ExamineParts): Promise<Objects> {
+  const { client, cluster, namespace, signal, progress } = parts;
+  progress('reading objects');
+  const pods = new Pods(namespace);
+  const lists = await readObjects(
+    client,
+    [...configured(namespace), ...running(namespace)],
+    signal,
+    (kind, item) => {
+      if (kind !== 'Pod') return whole(trimmed(kind, item));
+      return { item: null, bytes: pods.take(item) };
+    },
+  );
+  if (lists.every(({ failure }) => failure !== null)) throw unreadable(lists);
+  const items = (kind: string): readonly JsonObject[] | null =>
+    lists.findLast(({ wanted, failure }) => wanted.kind === kind && failure === null)?.items ??
+    null;
+  const service = dnsServiceOf(
+    (items('Service') ?? []).filter(
+      (each) => text(child(each, 'metadata'), 'namespace') === namespace,
+    ),
+  );
+  const slices = items('EndpointSlice');
+  const endpoints = slices === null || service === null ? null : endpointsOf(slices, service);
+  const hasPods = items('Pod') !== null;
+  const hasEveryPod =
+    hasPods && lists.every((one) => one.wanted.kind !== 'Pod' || one.narrowed === null);
+  if (hasPods && service === null && pods.servers.length === 0 && items('Service') !== null)
+    throw new Problem({
+      code: 'no-replicas',
+      text: `there is no DNS Service and no DNS pod in namespace ${namespace} of ${cluster}`,
+      hint: 'A DNS Service is recognized by its name (kube-dns, dns-default) or label k8s-app (kube-dns, coredns, ndots), and a DNS pod by its image.',
+      remedy: 'Specify their namespace, for example: ndots doctor cluster -n openshift-dns',
+    });
+  return { lists, pods, items, service, endpoints, hasPods, hasEveryPod };
+}
+
+/** Measures the DNS pods, and this machine's kernel during the same time. */
+async function measured(
+  parts: ExamineParts,
+  pods: Pods,
+  subject: Subject | null,
+  lacking: Lacking[],
+): Promise<Pick<ClusterFacts, 'kernel'> & { readonly measurement: Measurement }> {
+  parts.progress(`measuring for ${printSpan(parts.forMs)}`);
+  const before = kernelCounters();
+  const measurement = await measure(firstOf(pods.servers, REPLICAS_MAX, 'DNS pods', lacking), {
+    client: parts.client,
+    clock: parts.probe.clock,
+    forMs: parts.forMs,
+    port: subject === null ? null : metricsPortIn(subject),
+    signal: parts.signal,
+  });
+  const later = kernelCounters();
+  if (measurement.refused !== null)
+    lacking.push({
+      why: measurement.refused.message,
+      so: 'DNS pod metrics, from outside the pod network',
+    });
+  return { measurement, kernel: before === null || later === null ? null : [before, later] };
+}
+
+interface Known {
+  readonly domain: string;
+  readonly subject: Subject | null;
+  readonly measurement: Measurement;
+}
+
+/** Queries the DNS pods and their upstreams. */
+async function askedOf(
+  parts: ExamineParts,
+  { pods, items, service, endpoints }: Objects,
+  { domain, subject, measurement }: Known,
+  lacking: Lacking[],
+): Promise<Pick<ClusterFacts, 'answers' | 'upstreams'>> {
+  parts.progress('asking');
+  const services = items('Service') ?? [];
+  const context = contextOf(parts.probe, {
+    domain,
+    vip: service?.vips ?? [],
+    pods: pods.servers,
+    endpoints,
+    replicasMost: REPLICAS_MAX,
+  });
+  const outside = [...new Set([...parts.names, ...externalNames(services)])];
+  const plan: AskPlan = {
+    domain,
+    known: knownNames(services, domain, parts.nowMs),
+    external: firstOf(outside, EXTERNAL_MAX, 'external names', lacking),
+    large: largeName(services, items('EndpointSlice') ?? [], domain),
+    suffixes: suffixesOf(parts.search, pods.clients, domain, lacking),
+  };
+  const answers = await answersOf(parts, context, plan, measurement);
+  const upstreams =
+    answers === null || subject === null
+      ? null
+      : await askedUpstreams(
+          parts.probe,
+          upstreamGroups(subject, forwardedTo(measurement)),
+          plan.external,
+          lacking,
+        );
+  return { answers, upstreams };
 }
 
 /** Null if no server answers because this machine is outside the pod network. */

@@ -229,13 +229,7 @@ export class Observations extends PathObservations {
     if (exchange.ending === 'waiting') return;
     this.serverNames.give(exchange);
     if (exchange.ending === 'open') {
-      this.unfinished++;
-      this.endMs = Math.max(this.endMs, exchange.sentMs);
-      const { client, server } = exchange;
-      this.servers.get(server.address)?.awaits(exchange);
-      const last = finalServer(exchange).address;
-      if (last !== server.address) this.backends.get(last)?.awaits(exchange);
-      addPort(this.clients.get(client.address)?.servers.get(server.address), client.port);
+      this.#unfinished(exchange);
       return;
     }
     const { server, sentMs, name, type } = exchange;
@@ -252,18 +246,8 @@ export class Observations extends PathObservations {
     const isOwn = this.domains.isOfCluster(name);
     // A cut name may end in the cluster domain.
     if (isOwn || !isCut(name)) this.ways.add(exchange, isOwn);
-    const view = this.servers.at(server.address, newServer);
-    view?.add(exchange, isOwn);
-    // A server that is not among the first servers is not among the first few of them.
-    if (view !== null) this.replays.at(server.address, newReplay)?.add(exchange);
     const last = finalServer(exchange).address;
-    this.equalQuestions.at(last, newQuestions)?.add(exchange);
-    this.lines.at(server.address, newLine)?.add(exchange);
-    if (last !== server.address) {
-      this.backends.at(last, newServer)?.add(exchange, isOwn);
-      // Queries wait at the server that works, and not at the address that it shares with others.
-      this.lines.at(last, newLine)?.add(exchange);
-    }
+    this.#atServer(exchange, isOwn, last);
     this.#client(exchange, isReverse);
     this.pathTimes.exchange(exchange);
     if (exchange.protocol === 'udp') {
@@ -302,6 +286,32 @@ export class Observations extends PathObservations {
     }
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
       this.#keep(exchange, this.truncated, MOST.events);
+  }
+
+  /** A query that may still be answered when the capture ends. */
+  #unfinished(exchange: SeenExchange): void {
+    this.unfinished++;
+    this.endMs = Math.max(this.endMs, exchange.sentMs);
+    const { client, server } = exchange;
+    this.servers.get(server.address)?.awaits(exchange);
+    const last = finalServer(exchange).address;
+    if (last !== server.address) this.backends.get(last)?.awaits(exchange);
+    addPort(this.clients.get(client.address)?.servers.get(server.address), client.port);
+  }
+
+  #atServer(exchange: SeenExchange, isOwn: boolean, last: string): void {
+    const { server } = exchange;
+    const view = this.servers.at(server.address, newServer);
+    view?.add(exchange, isOwn);
+    // A server that is not among the first servers is not among the first few of them.
+    if (view !== null) this.replays.at(server.address, newReplay)?.add(exchange);
+    this.equalQuestions.at(last, newQuestions)?.add(exchange);
+    this.lines.at(server.address, newLine)?.add(exchange);
+    if (last !== server.address) {
+      this.backends.at(last, newServer)?.add(exchange, isOwn);
+      // Queries wait at the server that works, and not at the address that it shares with others.
+      this.lines.at(last, newLine)?.add(exchange);
+    }
   }
 
   lookup(lookup: SeenLookup): void {

@@ -92,29 +92,7 @@ export class PathObservations {
       if (event.code === ADDRESS_UNREACHABLE && this.unquoted.length < MOST.events)
         this.unquoted.push({ timeMs, client: target });
     } else if (kind === 'unreachable') {
-      const sender = printAddress(event.sender, event.senderAt, size);
-      if (CLOSED.has(event.code) && ports.has(sourcePort)) {
-        this.givenUp.unreachable(target, targetPort, timeMs);
-        this.refusedReplies.at(`${target} ${targetPort}`, () => true);
-      }
-      // A proxy on the loopback may have any port.
-      const isDns = ports.has(targetPort) || isLoopbackHost(target);
-      if (CLOSED.has(event.code) && isDns && this.rejections.length < MOST.events) {
-        this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });
-      }
-      if (PROHIBITED.has(event.code)) {
-        const way = this.prohibited.at(`${source} ${target}`, newProhibited);
-        if (way !== null) way.count++;
-        if (way !== null && way.senders.size < SENDERS_MAX) way.senders.add(sender);
-      }
-      const made = { count: 0, sender, noNeighbour: 0, code: event.code };
-      const entry = this.unreachable.at(target, () => made);
-      if (entry === null) return;
-      entry.count++;
-      if (event.code === (family === 4 ? HOST_UNREACHABLE : ADDRESS_UNREACHABLE)) {
-        entry.noNeighbour++;
-        this.astray.at(`${source} ${sourcePort}`, () => true);
-      }
+      this.#unreachable(event, source, target);
     } else if (kind === 'multicast') this.multicast.add(source, event);
     else if (kind === 'datagram')
       this.otherSockets.datagram(source, sourcePort, targetPort, timeMs);
@@ -152,6 +130,34 @@ export class PathObservations {
     } else if (ports.has(targetPort))
       this.connections.ended(source, sourcePort, target, targetPort);
     else this.contacts.ended(target, targetPort, source, sourcePort, 'refused');
+  }
+
+  #unreachable(event: PathEvent, source: string, target: string): void {
+    const { family, sourcePort, targetPort, timeMs } = event;
+    const size = family === 4 ? 4 : 16;
+    const sender = printAddress(event.sender, event.senderAt, size);
+    if (CLOSED.has(event.code) && ports.has(sourcePort)) {
+      this.givenUp.unreachable(target, targetPort, timeMs);
+      this.refusedReplies.at(`${target} ${targetPort}`, () => true);
+    }
+    // A proxy on the loopback may have any port.
+    const isDns = ports.has(targetPort) || isLoopbackHost(target);
+    if (CLOSED.has(event.code) && isDns && this.rejections.length < MOST.events) {
+      this.rejections.push({ timeMs, sender, client: source, port: sourcePort, target });
+    }
+    if (PROHIBITED.has(event.code)) {
+      const way = this.prohibited.at(`${source} ${target}`, newProhibited);
+      if (way !== null) way.count++;
+      if (way !== null && way.senders.size < SENDERS_MAX) way.senders.add(sender);
+    }
+    const made = { count: 0, sender, noNeighbour: 0, code: event.code };
+    const entry = this.unreachable.at(target, () => made);
+    if (entry === null) return;
+    entry.count++;
+    if (event.code === (family === 4 ? HOST_UNREACHABLE : ADDRESS_UNREACHABLE)) {
+      entry.noNeighbour++;
+      this.astray.at(`${source} ${sourcePort}`, () => true);
+    }
   }
 
   neighbour(
