@@ -568,6 +568,18 @@ test('no plain test measures time: test/kit/growth.ts compares costs, and bench/
 });
 
 describe('the rules of the house see', () => {
+  for (const [text, name] of [
+    ['function long() {\n\n}', 'long'],
+    ['const long = () => {\n\n};', 'long'],
+    ['const kind = { long() {\n\n} };', 'long'],
+    ['class A {\n  #long() {\n\n}\n}', 'long'],
+    ['call(() => {\n\n});', ''],
+  ] as const)
+    test(`the long function in ${JSON.stringify(text)}`, () => {
+      assert.deepEqual(longFunctions(text, 2), [{ name, lines: 3 }]);
+      assert.deepEqual(longFunctions(text, 3), []);
+    });
+
   for (const [text, expected] of [
     ['const isMuch = n >= 4 ? 1 : 2;', ['1: 4']],
     ['const isMuch = lost > rate * 0.3;', ['1: 0.3']],

@@ -69,7 +69,7 @@ function factors(node: AnyNode): readonly AnyNode[] {
 type NumberLiteral = AnyNode & { readonly type: 'Literal'; readonly value: number };
 
 const isNumber = (node: AnyNode): node is NumberLiteral =>
-  node.type === 'Literal' && typeof node.value === 'number' && !/^0x/.test(node.raw ?? '');
+  node.type === 'Literal' && typeof node.value === 'number' && node.raw?.startsWith('0x') !== true;
 
 const isDecidingLiteral = (node: AnyNode): node is NumberLiteral =>
   isNumber(node) && !plain.has(node.value);

@@ -126,7 +126,7 @@ function refusalsOf(observed: Observations, claims: Claims): Refusals {
   return { names, all, whose, clients, asked, count, barred, said, isOnlySome, byClient };
 }
 
-/** What the refusals have in common, each null or false if it does not apply. */
+/** Signs that the refusals have in common, each null or false if it does not apply. */
 interface Signs {
   /** Upstreams that send them. */
   readonly causes: readonly ServerView[];

@@ -3,7 +3,7 @@
 /** A running pod returns its metrics within this time: itself, and through the API server. Milliseconds; chosen. */
 export const METRICS_WAIT_MS = { direct: 2000, proxy: 8000 };
 
-/** An API server that takes longer for one page of a list is unreachable. Milliseconds; chosen. */
+/** An API server returns one page of a list within this time. Milliseconds; chosen. */
 export const PAGE_WAIT_MS = 8000;
 
 /** An API server lists fifty thousand pods within this time. Milliseconds; chosen. */
