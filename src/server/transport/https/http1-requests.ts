@@ -10,7 +10,7 @@ import { LATE, type Http2Host } from '../http2/http2-link.ts';
 import { matchReply } from '../upstream/match-reply.ts';
 import { sizeUpstream, writeQuery } from '../upstream/write-query.ts';
 import { ExchangeError } from '../upstream/upstream-exchange.ts';
-import { tlsOptions } from '../upstream/upstream-tls.ts';
+import { tlsOptions } from '../upstream/upstream-connector.ts';
 
 /**
  * Queries an upstream that supports only HTTP/1.1. A connection carries one request at a time, and other queries wait

@@ -7,7 +7,7 @@ import { type UpstreamExchange, ExchangeError } from '../upstream/upstream-excha
 import { type Upstream, type UpstreamParts } from '../upstream-address.ts';
 import { StreamLink, type StreamLinkHost } from './stream-link.ts';
 import type { TimerWheel } from '../timer-wheel.ts';
-import { UpstreamConnector } from '../upstream/upstream-tls.ts';
+import { UpstreamConnector } from '../upstream/upstream-connector.ts';
 
 /** Up to this number of connections, every query gets a connection of its own. */
 const UNSHARED = 8;

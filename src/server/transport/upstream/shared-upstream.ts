@@ -5,7 +5,7 @@ import { Timed, type TimerWheel } from '../timer-wheel.ts';
 import { DialTime } from './dial-time.ts';
 import { endError, failLater, timeoutError } from './exchange-failure.ts';
 import type { Carrier, ExchangeError, UpstreamExchange } from './upstream-exchange.ts';
-import { UpstreamConnector } from './upstream-tls.ts';
+import { UpstreamConnector } from './upstream-connector.ts';
 
 export interface SharedUpstreamParts {
   readonly upstream: UpstreamParts;
