@@ -13,6 +13,7 @@ export interface HttpRequest {
   readonly options?: RequestOptions & { readonly ca?: string; readonly cert?: string };
   readonly body?: string | Buffer;
   readonly clock: Clock;
+  /** Timeout for the whole request. */
   readonly waitMs: number;
   /** Error message on timeout. */
   readonly late: string;

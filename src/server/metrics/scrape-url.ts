@@ -10,6 +10,7 @@ export const SCRAPE_BYTES_MAX: number = 64 * 1024 * 1024;
 
 export interface ScrapeRequest {
   readonly url: URL;
+  /** Timeout for the whole scrape. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
   readonly wanted?: (name: string) => boolean;

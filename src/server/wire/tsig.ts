@@ -7,12 +7,13 @@ import { HEADER, TYPE } from './iana.ts';
 import { foldName, parseName, type WireName } from './name.ts';
 import { Reader } from './reader.ts';
 
-/** A MAC algorithm: its name on the wire, its hash, and a MAC's size. */
+/** A MAC algorithm: its name on the wire and its hash. */
 export interface TsigAlgorithm {
   /** As text, without the final dot: `hmac-sha256`. */
   readonly name: string;
   readonly wire: WireName;
   readonly hash: string;
+  /** Size of a MAC, in bytes. */
   readonly size: number;
 }
 

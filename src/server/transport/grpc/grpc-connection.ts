@@ -87,6 +87,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
     socket.write(clientGreeting(STREAM_WINDOW, CONNECTION_WINDOW));
   }
 
+  /** True if it accepts more calls. */
   get open(): boolean {
     return this.#closed === null && !this.#retiring && this.#next < STREAM_LAST;
   }

@@ -34,6 +34,7 @@ export class GrpcStream {
   #ending = false;
   #over = false;
   #status = 0;
+  /** An incomplete message. */
   #piece: Buffer = nothing;
   #filled = 0;
   #received = 0;

@@ -24,6 +24,7 @@ export class Http2FrameReader {
   error: number | null = null;
   /** Bytes of the preface received so far. */
   #greeted: number;
+  /** A partially received frame. */
   #piece: Buffer | null = null;
   #filled = 0;
   /** Buffer of a frame that arrived in pieces and has been read. */

@@ -94,6 +94,7 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     this.#rest();
   }
 
+  /** True if it accepts more queries. */
   get open(): boolean {
     return !this.#closing && !this.#closed && this.#stream < STREAM_LAST;
   }

@@ -15,8 +15,8 @@ const NAME = {
 } as const;
 
 /**
- * The start of the block for a DNS query. Only the end differs between requests to the same upstream. It is completed by `contentLength` (POST) or `pathAndAccept` (GET), because pseudo-headers
- * must come first.
+ * The start of the block for a DNS query. Only the end differs between requests to the same upstream. It is completed
+ * by `contentLength` (POST) or `pathAndAccept` (GET), because pseudo-headers must come first.
  */
 export function requestFields(
   method: 'GET' | 'POST',

@@ -244,7 +244,7 @@ function ofPair(group: readonly SeenExchange[], isShort: boolean, vote: Vote): v
   const apart = (aaaa.id - a.id) & 0xffff;
   vote('ids of a pair close together', apart >= COUNTED_IDS && apart < NEAR_IDS);
   vote('ids that count up', apart > 0 && apart < COUNTED_IDS);
-  const bits = turned(a.id) ^ turned(aaaa.id);
+  const bits = swapBytes(a.id) ^ swapBytes(aaaa.id);
   vote('ids of a pair of one clock', bits < CLOCK_IDS.nearly);
   if (bits < CLOCK_IDS.nearly) vote('ids of a pair of one moment', bits < CLOCK_IDS.mostly);
 }
@@ -313,7 +313,7 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
   for (const count of servfails.values()) vote('SERVFAIL retried immediately, twice', count >= 2);
 }
 
-function turned(id: number): number {
+function swapBytes(id: number): number {
   return ((id & 0xff) << 8) | (id >> 8);
 }
 
