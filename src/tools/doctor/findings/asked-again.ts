@@ -1,4 +1,5 @@
 /** Queries that are repeated although they were answered, because their replies do not arrive. */
+import { finalServer } from '../../capture/pair/seen-exchange.ts';
 import type { RepeatedQuery } from '../observe/asked-again.ts';
 import { median } from '../observe/median.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -22,10 +23,7 @@ export const askedAgain: FindingKind = {
         `${repeats.length} of ${answered} queries were repeated after their reply had passed`,
       );
     const clients = tally(repeats, ({ first }) => first.client.address);
-    const servers = tally(
-      repeats,
-      ({ first }) => (first.hops.at(-1)?.server ?? first.server).address,
-    );
+    const servers = tally(repeats, ({ first }) => finalServer(first).address);
     const names = keysOf(repeats, ({ first }) => first.name);
     const waits = repeats.map(({ first, again }) => again.sentMs - first.sentMs);
     const [client, byClient] = clients[0]!;

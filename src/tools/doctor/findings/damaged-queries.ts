@@ -1,5 +1,5 @@
 /** Queries that arrive with a wrong UDP checksum, which the kernel of the server drops. */
-import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { finalServer } from '../../capture/pair/seen-exchange.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { listed, share } from '../texts.ts';
 import { MIN_CASES, NEARLY_ALL } from '../thresholds/evidence.ts';
@@ -12,8 +12,8 @@ export const damagedQueries: FindingKind = {
   name: 'queries with a wrong checksum',
   inCapture(observed, claims) {
     const damaged = claims.open.filter(({ damagedQuery }) => damagedQuery === true);
-    for (const [address, losses] of Map.groupBy(damaged, targetOf)) {
-      const all = claims.open.filter((loss) => targetOf(loss) === address);
+    for (const [address, losses] of Map.groupBy(damaged, (loss) => finalServer(loss).address)) {
+      const all = claims.open.filter((loss) => finalServer(loss).address === address);
       // A capture may show checksums that are computed later: such queries are answered.
       const answered = observed.answeredDamaged.get(address)?.count ?? 0;
       if (losses.length < MIN_CASES || losses.length < NEARLY_ALL * all.length) continue;
@@ -44,7 +44,3 @@ export const damagedQueries: FindingKind = {
     return excluded('no unanswered queries have a wrong checksum');
   },
 };
-
-function targetOf({ server, hops }: SeenExchange): string {
-  return (hops.at(-1)?.server ?? server).address;
-}

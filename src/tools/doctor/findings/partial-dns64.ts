@@ -3,6 +3,7 @@ import { TYPE } from '../../../server/wire/iana.ts';
 import { isWellKnown, synthesisOf, type Synthesis } from '../observe/dns64.ts';
 import type { Observations } from '../observe/observations.ts';
 import { isServer, upstreams } from '../observe/roles.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_PREFIX_NAMES } from '../thresholds/answers.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
@@ -77,7 +78,7 @@ function alternates({ view }: Synthesis): boolean {
 
 /** The queried servers, without upstreams: a server that does DNS64 itself queries upstreams that do not. */
 function serversOf(all: readonly Synthesis[], observed: Observations): readonly string[] {
-  const asked = [...new Set(all.flatMap(({ view }) => [...view.servers].map(([each]) => each)))];
+  const asked = [...serversOfNames(all.map(({ view }) => view))];
   const ups = upstreams(observed);
   const own = asked.filter((server) => !ups.has(server));
   return own.length > 0 ? own : asked;

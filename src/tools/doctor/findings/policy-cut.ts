@@ -11,7 +11,7 @@ import { choices } from '../observe/dead-names.ts';
 import { isProvenDeaf } from '../observe/edns-losses.ts';
 import { answeredBetween } from '../observe/losses.ts';
 import { netsApart } from '../observe/source-nets.ts';
-import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { finalServer, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { MIN_CASES, MIN_LASTING_MS } from '../thresholds/evidence.ts';
 import { UNLIKELY_DEAD } from '../thresholds/silence.ts';
 import { POLICY_CUT, POLICY_CUT_FEW, POLICY_SURE_RESOLVER } from '../thresholds/transport.ts';
@@ -299,7 +299,7 @@ function servedText(address: string, clients: number): string {
  * taken there, so that it has queries of these servers, too.
  */
 function arrivedAt({ clients }: Observations, losses: readonly SeenExchange[]): readonly string[] {
-  const reached = losses.map(({ server, hops }) => (hops.at(-1)?.server ?? server).address);
+  const reached = losses.map((loss) => finalServer(loss).address);
   const there = reached.filter((address) => clients.get(address) !== undefined);
   return there.length >= MIN_CASES ? [...new Set(there)] : [];
 }

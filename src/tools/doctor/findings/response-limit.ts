@@ -1,6 +1,6 @@
 /** A server with response rate limiting, which drops some queries and answers others with only TC. */
 import { commonZone } from '../../../server/wire/within-zone.ts';
-import { sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { finalServer, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { floodAmong, floodFix, floodText } from '../observe/name-flood.ts';
 import { explainLate, explainWaiting, silencesOf } from '../observe/consequences.ts';
 import type { Crowding } from '../observe/crowding.ts';
@@ -67,7 +67,7 @@ export const responseLimit: FindingKind = {
 /** Empty truncated replies over UDP, by server. */
 function slipsOf({ truncated }: Observations): ReadonlyMap<string, readonly SeenExchange[]> {
   const all = truncated.filter(({ answers }) => answers === 0);
-  return Map.groupBy(all, (each) => (each.hops.at(-1)?.server ?? each.server).address);
+  return Map.groupBy(all, (each) => finalServer(each).address);
 }
 
 /** The number of complete replies to the same questions that came over UDP or are small enough for it. */

@@ -5,6 +5,7 @@ import type { NameView } from '../observe/name-view.ts';
 import { registeredDomainOf } from '../observe/domain-of-name.ts';
 import type { Observations } from '../observe/observations.ts';
 import { endsInTop } from '../observe/registered-names.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 import { listed, sentence } from '../texts.ts';
 import {
@@ -51,9 +52,7 @@ export const sameAddress: FindingKind = {
         (doubtful > MIN_IMPOSSIBLE_NAMES && zones.size > MIN_SAME_ADDRESS_ZONES);
       if (!isSure && !isAll(names, zones, views, observed)) continue;
       const list = [...new Set([...impossible, ...names].map(({ name }) => name))];
-      const servers = [
-        ...new Set(names.flatMap(({ servers: theirs }) => [...theirs].map(([each]) => each))),
-      ];
+      const servers = [...serversOfNames(names)];
       for (const name of list) claims.names.add(name);
       return {
         severity: isSure ? 'critical' : 'warning',

@@ -1,6 +1,7 @@
 /** Names with an address that no client can connect to. */
-import { TYPE } from '../../../server/wire/iana.ts';
+import { isAddressType } from '../../../server/wire/iana.ts';
 import { blockListTest } from '../observe/block-lists.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { listed, sentence } from '../texts.ts';
 import { MIN_CASES } from '../thresholds/evidence.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
@@ -16,18 +17,17 @@ export const sinkhole: FindingKind = {
   name: 'names with an address that leads nowhere',
   inCapture(observed, claims) {
     const found = observed.names.list.filter(
-      ({ type, outcomes }) => (type === TYPE.A || type === TYPE.AAAA) && outcomes.found > 0,
+      ({ type, outcomes }) => isAddressType(type) && outcomes.found > 0,
     );
     if (found.length === 0) return unknown('no address was found');
     const isOfList = blockListTest(found);
     const views = found.filter(
-      ({ name, addresses, outcomes }) =>
+      ({ name, addresses }) =>
         addresses.length > 0 &&
         addresses.every((address) => NOWHERE.test(address)) &&
         !LOCAL.test(name) &&
         !isOfList(name) &&
-        !claims.names.has(name) &&
-        outcomes.found > 0,
+        !claims.names.has(name),
     );
     const count = views.reduce((sum, { outcomes }) => sum + outcomes.found, 0);
     if (count < MIN_CASES)
@@ -35,9 +35,7 @@ export const sinkhole: FindingKind = {
     const names = [...new Set(views.map(({ name }) => name))];
     for (const name of names) claims.names.add(name);
     const addresses = [...new Set(views.flatMap((view) => view.addresses))];
-    const servers = [
-      ...new Set(views.flatMap((view) => [...view.servers].map(([server]) => server))),
-    ];
+    const servers = [...serversOfNames(views)];
     return {
       severity: 'warning',
       confidence: 0.9,

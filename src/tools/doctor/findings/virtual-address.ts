@@ -1,6 +1,7 @@
 /** Virtual addresses, as service meshes use, which only a proxy next to the program can resolve. */
 import { netHolds, parseAddress, parseNet } from '../../../server/base/ip.ts';
 import { contactsWithin, isFailing } from '../observe/contacts-within.ts';
+import { serversOfNames } from '../observe/servers-of-names.ts';
 import { listed, sentence, share } from '../texts.ts';
 import { excluded, unknown, type FindingKind } from './finding.ts';
 
@@ -34,9 +35,7 @@ export const virtualAddress: FindingKind = {
       ) ?? views[0]!;
     const address = addresses.find((each) => rangeOf(each) !== null)!;
     const range = rangeOf(address)!;
-    const servers = [
-      ...new Set(views.flatMap((view) => [...view.servers].map(([server]) => server))),
-    ];
+    const servers = [...serversOfNames(views)];
     const clients = [...sum.clients.keys()];
     if (isDead) for (const { server } of sum.failing) claims.addresses.add(server);
     else if (sum.opened > 0)
