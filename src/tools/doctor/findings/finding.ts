@@ -85,7 +85,9 @@ export function unknown(reason: string): Verdict {
 
 export function findingOf({ code, title }: FindingKind, found: FoundCause): Finding {
   return {
-    ...{ code, exchanges: [], ...found },
+    code,
+    exchanges: [],
+    ...found,
     title: found.title ?? title,
     seen: textsOf(found.seen).map(sentence),
     fix: textsOf(found.fix),
