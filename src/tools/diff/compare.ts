@@ -1,5 +1,5 @@
 /** Compares the answers given by two configurations, and groups differences that have the same cause. */
-import { TYPE } from '../../server/wire/iana.ts';
+import { isAddressType } from '../../server/wire/iana.ts';
 import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 
 /** Kinds of difference, starting with the most important: the answer, the upstream, the TTL (and flags). */
@@ -153,7 +153,7 @@ function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
   }
   // Prefer an address record, then the shortest name.
   const size = ({ question: { name, type } }: Witness): number =>
-    (isAddress(type) ? 0 : 1e6) + (name === '.' ? 30 : name.length) * 1000 + type;
+    (isAddressType(type) ? 0 : 1e6) + (name === '.' ? 30 : name.length) * 1000 + type;
   return [...groups.values()]
     .map((group): ChangeClass => {
       const sorted = group.toSorted((a, b) => size(a) - size(b));
@@ -179,10 +179,8 @@ function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
  */
 function weight({ question, before: { answer, upstreams } }: Witness): number {
   if (answer.length === 0 || upstreams.length > 0) return 0;
-  return isAddress(question.type) ? 2 : 1;
+  return isAddressType(question.type) ? 2 : 1;
 }
-
-const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;
 
 /** The part that all examples of a change have in common. */
 function signature({ kind, moment, before, after }: Witness): string {

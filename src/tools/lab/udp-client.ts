@@ -1,7 +1,7 @@
 /** Sends plain UDP queries from a lab machine, using a given source port. */
 import { createSocket, type Socket } from 'node:dgram';
 import { inNetworkNamespace } from '../../server/runtime/network-namespace.ts';
-import { TYPE, typeNumber } from '../../server/wire/iana.ts';
+import { isAddressType, typeNumber } from '../../server/wire/iana.ts';
 import { readMessage, writeQuery } from '../../server/wire/message.ts';
 import { printData } from '../../server/wire/print.ts';
 
@@ -21,7 +21,7 @@ export function addressesOf({ reply }: Pick<QueryResult, 'reply'>): readonly str
   if (reply === null) return [];
   const { answer } = readMessage(reply);
   return answer
-    .filter(({ type }) => type === TYPE.A || type === TYPE.AAAA)
+    .filter(({ type }) => isAddressType(type))
     .map(({ type, data }) => printData(type, data));
 }
 

@@ -1,5 +1,5 @@
 /** Explains each query in a lookup based on the queries before it. */
-import { RCODE, TYPE } from '../../server/wire/iana.ts';
+import { isAddressType, RCODE, TYPE } from '../../server/wire/iana.ts';
 import { isLostQuery, type StoredLookup, type StoredQuery } from './packed-lookup.ts';
 import type { QueryReason } from './view.ts';
 
@@ -48,8 +48,7 @@ function againReason(query: StoredQuery, same: StoredQuery): WordedReason {
 }
 
 function otherType({ type }: StoredQuery, named: readonly StoredQuery[]): WordedReason {
-  const isFamily = (each: number): boolean => each === TYPE.A || each === TYPE.AAAA;
-  if (!isFamily(type) || !named.some((each) => isFamily(each.type)))
+  if (!isAddressType(type) || !named.some((each) => isAddressType(each.type)))
     return { reason: 'other-type', why: 'another type of the same name' };
   return {
     reason: 'other-family',

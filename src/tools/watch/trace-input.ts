@@ -2,7 +2,7 @@
  * The input for tracing as one of the observed clients: its search path, its resolver, and replies to the names that a
  * lookup would try.
  */
-import { rcodeName, TYPE } from '../../server/wire/iana.ts';
+import { isAddressType, rcodeName, TYPE } from '../../server/wire/iana.ts';
 import type { Kind } from '../capture/fingerprint/asking-classes.ts';
 import type { ClientResolvers } from './client-resolvers.ts';
 import type { RingLookup } from './lookup-ring.ts';
@@ -98,7 +98,7 @@ function answersFor(name: string, newestFirst: readonly RingLookup[]): string {
   for (const { queries } of newestFirst)
     for (const query of queries) {
       const key = `${query.name} ${query.type}`;
-      if (!query.name.startsWith(plain) || rules.has(key) || !isKnownType(query.type)) continue;
+      if (!query.name.startsWith(plain) || rules.has(key) || !isAddressType(query.type)) continue;
       const words = replyWords(query, rules.size + 1);
       if (words !== null && rules.size < RULES_MAX) rules.set(key, words);
     }
@@ -107,10 +107,6 @@ function answersFor(name: string, newestFirst: readonly RingLookup[]): string {
     return `  - name: ${own}\n    type: ${Number(type) === TYPE.A ? 'A' : 'AAAA'}\n    answer: ${words}\n`;
   });
   return lines.length === 0 ? '' : `rules:\n${lines.join('')}`;
-}
-
-function isKnownType(type: number): boolean {
-  return type === TYPE.A || type === TYPE.AAAA;
 }
 
 /** The words for a reply in an answers file. Null if there is no reply yet or the name needs no rule. */

@@ -1,5 +1,5 @@
 /** Computes what search paths cost each workload, and the change that would avoid this. */
-import { RCODE, TYPE } from '../../server/wire/iana.ts';
+import { isAddressType, RCODE, TYPE } from '../../server/wire/iana.ts';
 import { searchOf, spelledName, walkOf } from '../capture/pair/spelled-name.ts';
 import { emptyScript, type AnswerRule } from '../resolver/answers-file.ts';
 import { findClient } from '../resolver/clients.ts';
@@ -213,7 +213,7 @@ function askedNames(
     }
   for (const lookup of lookups) {
     const candidates = candidatesOf(lookup);
-    if (!lookup.queries.some(({ type }) => type === TYPE.A || type === TYPE.AAAA)) continue;
+    if (!lookup.queries.some(({ type }) => isAddressType(type))) continue;
     const spelled = spelledName(walkOf({ name: lookup.name, candidates }), {
       search,
       ndots: NDOTS,

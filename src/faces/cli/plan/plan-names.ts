@@ -6,7 +6,7 @@ import { Problem } from '../../../server/base/problem.ts';
 import type { SeenLookup } from '../../../tools/capture/pair/seen-exchange.ts';
 import { searchOf, walkOf, type NameWalk } from '../../../tools/capture/pair/spelled-name.ts';
 import { isDomainName } from '../../../server/corefile/zones.ts';
-import { RCODE, TYPE } from '../../../server/wire/iana.ts';
+import { isAddressType, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import type { Io } from '../command.ts';
 import { readGiven } from '../capture/reading-progress.ts';
 
@@ -53,7 +53,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
   let leftOut = 0;
   let explained = false;
   const take = (lookup: SeenLookup): void => {
-    if (!lookup.exchanges.some(({ type }) => type === TYPE.A || type === TYPE.AAAA)) return;
+    if (!lookup.exchanges.some(({ type }) => isAddressType(type))) return;
     for (const { name, type, rcode, answers, server } of lookup.exchanges) {
       if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) continue;
       if (!names.has(name) && names.size >= WALKS_MAX) continue;

@@ -6,7 +6,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, integer, value, Wrong, wrong } from '../../corefile/word-values.ts';
 import { definePlugin, type Plugin } from '../../engine/contract/plugin.ts';
 import { searchLists } from '../../engine/contract/ports.ts';
-import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { FLAG, isAddressType, RCODE, TYPE } from '../../wire/iana.ts';
 import { joinNames, parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { failure, silence, type Reply } from '../../wire/reply.ts';
@@ -91,8 +91,7 @@ export const erratic: Plugin = definePlugin({
 
 function write(writer: MessageWriter, query: Query, cut: boolean, large: boolean): Reply {
   const { type } = query;
-  if (type !== TYPE.A && type !== TYPE.AAAA && type !== TYPE.AXFR)
-    return failure(RCODE.SERVFAIL, 'erratic');
+  if (!isAddressType(type) && type !== TYPE.AXFR) return failure(RCODE.SERVFAIL, 'erratic');
   writer.reply(query, FLAG.AA | (cut && type !== TYPE.AXFR ? FLAG.TC : 0));
   if (type === TYPE.AXFR) writeZone(writer, query.wireName, !cut);
   else if (type === TYPE.AAAA) writer.record(SECTION.answer, null, type, 0, address6);

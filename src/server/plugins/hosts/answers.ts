@@ -2,7 +2,7 @@
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import type { ZoneMatch } from '../../engine/contract/zone-match.ts';
-import { EDE, FLAG, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
+import { EDE, FLAG, isAddressType, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX, nameLength } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
@@ -109,7 +109,7 @@ export function answerer(
     if (type === TYPE.PTR) {
       return exists && (inZone || table.pointerCount > 0) ? found(query) : next(query);
     }
-    const supported = type === TYPE.A || type === TYPE.AAAA;
+    const supported = isAddressType(type);
     if (exists && (supported || !unsupported || through?.holds(query) !== true))
       return found(query);
     return through?.holds(query) === true ? next(query) : unknown;

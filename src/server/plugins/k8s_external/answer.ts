@@ -5,7 +5,7 @@ import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../engine/contract/plugin.ts';
 import type { OutsideEntry, OutsideServices } from '../../engine/contract/ports.ts';
 import { ReplyCache } from '../../engine/contract/reply-cache.ts';
-import { EDE, FLAG, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
+import { EDE, FLAG, isAddressType, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { joinAnswers } from '../../wire/join.ts';
 import { joinNames, NAME_MAX, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../transport/query.ts';
@@ -183,7 +183,7 @@ export class ExternalAnswerer {
   /** Answers with an alias for an external host, whose addresses the whole server looks up. */
   #alias(query: Query, zone: ExternalZone, target: WireName): Maybe<Reply> {
     const { type } = query;
-    if (type !== TYPE.CNAME && type !== TYPE.A && type !== TYPE.AAAA)
+    if (type !== TYPE.CNAME && !isAddressType(type))
       return this.#negative(query, zone, RCODE.NOERROR);
     const first = this.#write(query, (to) =>
       to.named(SECTION.answer, null, TYPE.CNAME, zone.ttl, target),

@@ -2,7 +2,7 @@
 import { copyBytes } from '../../base/copy-bytes.ts';
 import { netHolds, type Net } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
-import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
+import { FLAG, HEADER, isAddressType, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { mover } from '../../wire/mover.ts';
 import { Records } from '../../wire/records.ts';
 import { Reply } from '../../wire/reply.ts';
@@ -79,7 +79,7 @@ export class Arranger {
       return reply;
     }
     const cut = end - start > limit;
-    if (this.#random && (qtype === TYPE.A || qtype === TYPE.AAAA)) {
+    if (this.#random && isAddressType(qtype)) {
       const size = alikeSize(bytes, start, end, qtype);
       if (size > 0 && cut) return this.#drawAlike(reply, size, passing, limit);
       if (size > 0) return this.#shuffleAlike(reply, size, passing);
@@ -187,8 +187,7 @@ export class Arranger {
   #arrangeAddresses(reply: Reply, qtype: number, from: number, to: number): void {
     const { weights, prefer } = this.#parts;
     if (weights === null) this.#shuffle(from, to, ADDRESS);
-    else if (qtype === TYPE.A || qtype === TYPE.AAAA || qtype === TYPE.SRV)
-      this.#raise(weights, reply, from, to);
+    else if (isAddressType(qtype) || qtype === TYPE.SRV) this.#raise(weights, reply, from, to);
     if (prefer.length > 0) this.#preferred(reply, from, to);
   }
 
@@ -398,7 +397,7 @@ function swap(bytes: Uint8Array, one: number, other: number, size: number): void
 }
 
 function groupOf(type: number): number {
-  if (type === TYPE.A || type === TYPE.AAAA) return ADDRESS;
+  if (isAddressType(type)) return ADDRESS;
   if (type === TYPE.CNAME) return ALIAS;
   return type === TYPE.MX ? EXCHANGER : OTHER;
 }

@@ -1,5 +1,5 @@
 /** External names that resolve to a Service or host of the same name in a search domain. */
-import { TYPE } from '../../../server/wire/iana.ts';
+import { isAddressType } from '../../../server/wire/iana.ts';
 import type { NameView } from '../observe/name-view.ts';
 import type { Observations } from '../observe/observations.ts';
 import { endsInTop } from '../observe/registered-names.ts';
@@ -84,7 +84,7 @@ function weightOf({ real, sum }: Shadow): number {
 
 function shadowsOf(view: NameView, observed: Observations): readonly Shadow[] {
   const { name, type, outcomes, addresses } = view;
-  if (type !== TYPE.A && type !== TYPE.AAAA) return [];
+  if (!isAddressType(type)) return [];
   if (outcomes.found === 0 || addresses.length === 0) return [];
   const domain = observed.domains.domainOf(name);
   if (domain === null) return [];

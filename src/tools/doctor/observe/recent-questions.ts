@@ -1,5 +1,5 @@
 /** The answered questions that clients sent in the last seconds. */
-import { TYPE } from '../../../server/wire/iana.ts';
+import { isAddressType, TYPE } from '../../../server/wire/iana.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { SAME_QUERY_MS } from '../thresholds/evidence.ts';
 import { PAIR_MS } from '../thresholds/transport.ts';
@@ -106,7 +106,7 @@ export function otherHalf(
   newest: RecentQuestion | null,
   exchange: SeenExchange,
 ): RecentQuestion | null {
-  if (exchange.type !== TYPE.A && exchange.type !== TYPE.AAAA) return null;
+  if (!isAddressType(exchange.type)) return null;
   const other = ofType(newest, exchange.type === TYPE.A ? TYPE.AAAA : TYPE.A);
   return other !== null && isTogether(other.exchange, exchange) ? other : null;
 }

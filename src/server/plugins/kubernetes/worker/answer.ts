@@ -1,5 +1,5 @@
 /** Turns questions into replies, in the worker. */
-import { EDE, MESSAGE_MAX, RCODE, TYPE } from '../../../wire/iana.ts';
+import { EDE, isAddressType, MESSAGE_MAX, RCODE, TYPE } from '../../../wire/iana.ts';
 import type { Maybe } from '../../../base/maybe.ts';
 import type { Next } from '../../../engine/contract/plugin.ts';
 import { ZoneMatch } from '../../../engine/contract/zone-match.ts';
@@ -127,7 +127,7 @@ export class KubernetesAnswerer {
     const builder = this.#builder;
     const lookup = this.#lookup;
     const { type } = query;
-    const wantsAddress = type === TYPE.A || type === TYPE.AAAA;
+    const wantsAddress = isAddressType(type);
     switch (meaning) {
       case 'empty':
         if (lookup.name.shape === 'apex') this.#writeApex(type, zone);
@@ -199,7 +199,7 @@ export class KubernetesAnswerer {
   /** Answers with an alias, or returns null if the target is not a domain name. */
   #alias(query: Query, zone: ClusterZone, target: WireName | null): Maybe<Reply> {
     const { type } = query;
-    const asked = type === TYPE.CNAME || type === TYPE.A || type === TYPE.AAAA;
+    const asked = type === TYPE.CNAME || isAddressType(type);
     if (target === null || !asked) return this.#negative(query, zone, RCODE.NOERROR);
     if (type === TYPE.CNAME) {
       this.#builder.begin(query, zone.wire.length);
