@@ -1,7 +1,7 @@
 /**
  * Identifies a client's resolver from the traits of its lookups. Each kind shows a trait in a known share of lookups,
- * and these shares determine the most likely kind (Bayes, with independent traits). They were measured with real
- * resolvers (docs/resolvers.md).
+ * and these shares determine the most likely kind (Bayes, with independent traits).
+ * docs/resolvers.md describes where the shares come from.
  */
 import type { SeenLookup } from '../pair/seen-exchange.ts';
 import { classes, kinds, type Kind } from './asking-classes.ts';
@@ -24,6 +24,9 @@ export interface Recognised {
   /** The kinds of programs that share the address. Empty if there is only one program. */
   readonly several: readonly Kind[];
 }
+
+/** The numbers of lookups that show a trait and that show its absence. */
+export type TraitCount = readonly [trait: Trait, present: number, absent: number];
 
 const SURE = 0.7;
 
@@ -141,6 +144,11 @@ export class Recognition {
     return counts;
   }
 
+  /** For each trait that is visible, the numbers of lookups that show it and that show its absence. */
+  get traitCounts(): readonly TraitCount[] {
+    return this.#counts().known;
+  }
+
   get best(): Recognised | null {
     if (this.#best === undefined) this.#best = this.#recognise();
     return this.#best;
@@ -243,7 +251,7 @@ class Counts {
   }
 
   /** Traits that at least one lookup shows to be present or absent. */
-  get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
+  get known(): readonly TraitCount[] {
     return traitNames
       .map((trait, at) => [trait, this.#present[at]!, this.#absent[at]!] as const)
       .filter(([, present, absent]) => present + absent > 0);
@@ -255,7 +263,7 @@ class Counts {
    */
   unlike(): number {
     let score = Math.log(UNKNOWN);
-    for (const [, present, absent] of this.#known) {
+    for (const [, present, absent] of this.known) {
       const all = present + absent;
       const weight = WEIGHT / (1 + (all - 1) * ALIKE);
       for (const part of [present, absent])
@@ -268,7 +276,7 @@ class Counts {
   /** The log-likelihood of each class in `classes`. */
   scores(): Float64Array {
     const scores = Float64Array.from(classes, ({ prior }) => Math.log(prior / 100));
-    for (const [trait, present, absent] of this.#known) {
+    for (const [trait, present, absent] of this.known) {
       const weight = WEIGHT / (1 + (present + absent - 1) * ALIKE);
       const { shown, lacking } = logarithms[trait];
       for (let at = 0; at < scores.length; at++)
