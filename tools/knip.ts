@@ -24,7 +24,7 @@ const config: KnipConfig = {
     // Programs that tests and people start.
     'bench/peers/{dnstap-sink,memory-reader}.ts!',
     'test/fuzz/make-corpus.ts',
-    'test/kit/record.ts',
+    'test/kit/{record,measure-traits}.ts',
     'test/kit/scripted-server.ts',
     'test/kit/{delayed-answers,query-stream,under-seccomp}.ts',
     'test/kit/apiserver/{main,measure-source}.ts',

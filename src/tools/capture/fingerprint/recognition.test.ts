@@ -4,43 +4,17 @@ import { seededRandom } from '../../../server/base/random.ts';
 import { readMeasured } from '../../../../test/kit/measured.ts';
 import { readRecorded } from '../../../../test/kit/recorded.ts';
 import { addressRecord, back, dnsMessage, udpPacket } from '../../../../test/kit/packets.ts';
+import { recordedKind } from '../../../../test/kit/measure-traits.ts';
 import { recordedPackets } from '../../../../test/kit/recorded-capture.ts';
 import type { MeasuredQuery } from '../../../../test/kit/measured.ts';
 import { Reading } from '../read/reading.ts';
 import type { Kind } from './asking-classes.ts';
 import { Recognition, type Recognised } from './recognition.ts';
 
-const kindOf = (client: string): Kind | null => {
-  // Its image is based on Alpine.
-  if (client === 'python@3.6') return 'musl';
-  const [name = ''] = client.split('@');
-  if (
-    [
-      'glibc',
-      'glibc-ac',
-      'glibc-null',
-      'ahosts',
-      'gocgo',
-      'python',
-      'node',
-      'node-http',
-      'curl',
-      'java',
-      'getent-ahosts',
-      'cgo',
-    ].includes(name)
-  )
-    return 'glibc';
-  if (['musl', 'musl-ac', 'musl-null'].includes(name)) return 'musl';
-  if (name === 'go') return 'go';
-  if (name === 'cares' || name === 'c-ares') return 'c-ares';
-  return name === 'evdns' ? 'evdns' : null;
-};
-
 function recordings(): ReadonlyMap<string, readonly (readonly MeasuredQuery[])[]> {
   const found = new Map<string, (readonly MeasuredQuery[])[]>();
   const add = (client: string, queries: readonly MeasuredQuery[]): void => {
-    if (kindOf(client) === null || queries.length < 2) return;
+    if (recordedKind(client) === null || queries.length < 2) return;
     found.set(client, [...(found.get(client) ?? []), queries]);
   };
   for (const { runs } of readMeasured()) for (const run of runs) add(run.client, run.queries);
@@ -70,7 +44,7 @@ function recogniseRecorded(
   const wrong: string[] = [];
   for (const [client, runs] of recordings()) {
     if (choose(runs, 0).length === 0) continue;
-    const kind = kindOf(client)!;
+    const kind = recordedKind(client)!;
     for (let turn = 0; turn < 12; turn++) {
       const recognition = new Recognition();
       const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
