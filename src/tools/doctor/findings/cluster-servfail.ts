@@ -9,7 +9,7 @@ import { addOutcomes, answered, noOutcomes, type Outcomes } from '../observe/out
 import { listed, share } from '../texts.ts';
 import { CLUSTER_SERVFAIL, MIN_FINE_REPLIES } from '../thresholds/errors.ts';
 import { MANY_ERRORS, MIN_CASES } from '../thresholds/evidence.ts';
-import { excluded, notAsked, unknown, type FindingKind, type PartialText } from './finding.ts';
+import { excluded, notAsked, unknown, type FindingKind, type OptionalText } from './finding.ts';
 
 export const clusterServfail: FindingKind = {
   code: 'ND5001',
@@ -81,8 +81,8 @@ export const clusterServfail: FindingKind = {
   },
 };
 
-/** Names the servers that fail for all cluster names while others fail for none; empty if servers do not differ. */
-function onlyServersText({ names, domains }: Observations): PartialText {
+/** Names the servers that fail for all cluster names while others fail for none. False if servers do not differ. */
+function onlyServersText({ names, domains }: Observations): OptionalText {
   const sums = new Map<string, { answered: number; servfail: number }>();
   for (const { name, servers } of names.list)
     if (domains.isOfCluster(name))

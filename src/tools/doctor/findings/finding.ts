@@ -42,16 +42,16 @@ export interface Finding {
   readonly places?: readonly string[];
 }
 
-/** A text of a finding. Those that are not texts do not apply, and are left out. */
-export type PartialText = string | false | null | undefined;
+/** A text of a finding, or another value if the text does not apply. Those are left out. */
+export type OptionalText = string | false | null | undefined;
 
 /** The parts of a finding that its kind states. The kind's code and title are added, unless it has its own. */
 export interface FoundCause extends Omit<Finding, 'code' | 'title' | 'seen' | 'fix' | 'exchanges'> {
   readonly code?: string;
   readonly title?: string | undefined;
   /** A full stop is added to those without one. */
-  readonly seen: readonly PartialText[];
-  readonly fix: readonly PartialText[];
+  readonly seen: readonly OptionalText[];
+  readonly fix: readonly OptionalText[];
   /** None if it is left out. */
   readonly exchanges?: readonly SeenExchange[];
 }
@@ -94,7 +94,7 @@ export function findingOf({ code, title }: FindingKind, found: FoundCause): Find
   };
 }
 
-function textsOf(texts: readonly PartialText[]): readonly string[] {
+function textsOf(texts: readonly OptionalText[]): readonly string[] {
   return texts.filter((text) => typeof text === 'string');
 }
 

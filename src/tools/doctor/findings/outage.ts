@@ -7,7 +7,7 @@ import {
   excluded,
   unknown,
   type FoundCause,
-  type PartialText,
+  type OptionalText,
   type FindingKind,
 } from './finding.ts';
 import { clock, fromTo, listed, percent, took } from '../texts.ts';
@@ -177,7 +177,7 @@ function alonePod(
 }
 
 /** ICMP errors for the port from the host with the address, which is up but not a name server. */
-function unreachableText(address: string, { unreachable }: Observations): PartialText {
+function unreachableText(address: string, { unreachable }: Observations): OptionalText {
   const errors = unreachable.get(address);
   if (errors === undefined || errors.count < MIN_CASES || !CLOSED.has(errors.code)) return false;
   return `${errors.count} of these drew ICMP port unreachable, so a machine has that address, but no name server listens there. The server’s process ended, or another machine took over the address (then arping -D finds it, or ip neigh shows a different hardware address than before).`;

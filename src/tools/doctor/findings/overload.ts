@@ -12,7 +12,7 @@ import {
   unknown,
   type Finding,
   type FoundCause,
-  type PartialText,
+  type OptionalText,
   type FindingKind,
   type Verdict,
   unread,
@@ -258,7 +258,7 @@ function shortStalls(observed: Observations, claims: Claims): FoundCause | null 
 }
 
 /** Names the client whose queries overload the server, if it is one. */
-function flooderText(observed: Observations, losses: readonly SeenExchange[]): PartialText {
+function flooderText(observed: Observations, losses: readonly SeenExchange[]): OptionalText {
   const flooder = losses.length === 0 ? null : flooderOf(observed, losses);
   return (
     flooder !== null &&

@@ -9,7 +9,7 @@ import type { RateHistory } from '../observe/rates.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import type { SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { deadNames } from '../observe/dead-names.ts';
-import { excluded, unknown, type FindingKind, type PartialText } from './finding.ts';
+import { excluded, unknown, type FindingKind, type OptionalText } from './finding.ts';
 import { listed, percent, sentence, share } from '../texts.ts';
 import {
   busiestFor,
@@ -177,7 +177,7 @@ function limitAt(
 }
 
 /** The fix for clients that do not cache. */
-function cacheFix(uncached: readonly Repeating[]): PartialText {
+function cacheFix(uncached: readonly Repeating[]): OptionalText {
   if (uncached.length === 0) return false;
   const clients = listed(uncached.map(({ client }) => client));
   return uncached.every(({ isServer }) => isServer)

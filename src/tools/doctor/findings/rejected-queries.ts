@@ -1,6 +1,6 @@
 /** Queries that draw ICMP port unreachable, by the sender of the ICMP errors. */
 import { isLoopbackHost } from '../../../server/base/ip.ts';
-import { excluded, type FoundCause, type PartialText, type FindingKind } from './finding.ts';
+import { excluded, type FoundCause, type OptionalText, type FindingKind } from './finding.ts';
 import { clock, fromTo, listed, share } from '../texts.ts';
 import { cacheAtService } from '../observe/cache-at-service.ts';
 import type { Claims } from '../observe/claims.ts';
@@ -365,7 +365,7 @@ function outcomesOf(address: string, { backends, servers }: Observations): Outco
 function othersText(
   hosts: readonly RejectingHost[],
   { backends, unreachable }: Observations,
-): PartialText {
+): OptionalText {
   if (!hosts.some(({ isBehind }) => isBehind)) return false;
   const fine = backends.list.filter(
     ({ address, outcomes }) =>

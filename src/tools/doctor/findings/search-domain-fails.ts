@@ -13,7 +13,7 @@ import {
   excluded,
   unknown,
   type FoundCause,
-  type PartialText,
+  type OptionalText,
   type FindingKind,
   notAsked,
   noSuffix,
@@ -132,7 +132,7 @@ function areMisread({ failed, clients }: Observations, own: ReadonlySet<string>)
 }
 
 /** Names the upstreams that these failures come from; empty if the capture shows only one server. */
-function failingUpstream(observed: Observations, own: ReadonlySet<string>): PartialText {
+function failingUpstream(observed: Observations, own: ReadonlySet<string>): OptionalText {
   const behind = upstreams(observed);
   const servers = new Set(
     observed.names.list
@@ -145,7 +145,7 @@ function failingUpstream(observed: Observations, own: ReadonlySet<string>): Part
 }
 
 /** Clients whose lookups end at the domain, without the rest of the search path. */
-function stoppedAt(observed: Observations, own: ReadonlySet<string>): PartialText {
+function stoppedAt(observed: Observations, own: ReadonlySet<string>): OptionalText {
   const ended = observed.affected.filter(
     ({ client, candidates }) => !isServer(observed, client) && own.has(candidates.at(-1)!),
   );

@@ -4,7 +4,7 @@ import { interfaceAt } from '../../capture/read/packets/link-layer.ts';
 import type { Observations } from '../observe/observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import type { Claims } from '../observe/claims.ts';
-import { excluded, type FoundCause, type PartialText, type FindingKind } from './finding.ts';
+import { excluded, type FoundCause, type OptionalText, type FindingKind } from './finding.ts';
 import { listed, share } from '../texts.ts';
 import { takeSilence } from '../observe/consequences.ts';
 import { refusedStrays, wasAnswered } from '../observe/losses.ts';
@@ -104,7 +104,7 @@ export const strayReplies: FindingKind = {
 function refusalText(
   { refusedReplies }: Observations,
   strays: readonly SeenExchange[],
-): PartialText {
+): OptionalText {
   const refused = strays.filter(
     ({ client }) => refusedReplies.get(`${client.address} ${client.port}`) === true,
   );
