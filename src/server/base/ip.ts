@@ -54,7 +54,7 @@ export function unmapped(address: string): string {
     : address;
 }
 
-/** Does the same for an address in bytes. */
+/** Like `unmapped`, for an address in bytes. */
 export function unmappedBytes(address: Uint8Array): Uint8Array {
   const [high, low] = [address[10], address[11]];
   if (address.length !== 16 || high !== 0xff || low !== 0xff) return address;

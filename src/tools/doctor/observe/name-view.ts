@@ -105,14 +105,23 @@ interface Streak {
   /** The first of its times: start, end, and for absence when the name was last found. */
   readonly nowTimes: number;
   readonly longestTimes: number;
+  /** The number of times that are stored. */
   readonly times: number;
 }
 
 const DENIED: Streak = {
-  ...{ now: STREAKS, longest: STREAKS + 1, nowTimes: 4, longestTimes: 6, times: 2 },
+  now: STREAKS,
+  longest: STREAKS + 1,
+  nowTimes: 4,
+  longestTimes: 6,
+  times: 2,
 };
 const ABSENT: Streak = {
-  ...{ now: STREAKS + 2, longest: STREAKS + 3, nowTimes: 8, longestTimes: 11, times: 3 },
+  now: STREAKS + 2,
+  longest: STREAKS + 3,
+  nowTimes: 8,
+  longestTimes: 11,
+  times: 3,
 };
 
 /** In the row of a server, behind its outcomes: complete replies that UDP can carry. */
