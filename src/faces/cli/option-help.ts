@@ -60,14 +60,7 @@ function synopsis(call: string, { synopsis: words, options }: Usage): string {
 
 /** Options by heading, in table order. */
 function groups({ options }: Usage): ReadonlyMap<string, readonly Option[]> {
-  const found = new Map<string, Option[]>();
-  for (const option of Object.values(options)) {
-    const title = option.group === '' ? 'Options' : option.group;
-    const list = found.get(title);
-    if (list === undefined) found.set(title, [option]);
-    else list.push(option);
-  }
-  return found;
+  return Map.groupBy(Object.values(options), ({ group }) => (group === '' ? 'Options' : group));
 }
 
 /** All spellings, shortest first, with the value after the last one. */

@@ -13,6 +13,8 @@
  * the slot. A slot is therefore never reused while its old label set can still be printed, and never at all if there is
  * no reader.
  */
+import { appendTo } from '../base/append-to.ts';
+
 export class CellMemory {
   readonly #onBlock: (block: number, memory: SharedArrayBuffer) => void;
   readonly #freed = new Map<number, CellSlot[]>();
@@ -31,9 +33,7 @@ export class CellMemory {
 
   /** Frees a slot. Its cells retain their values until it is allocated again. */
   free(slot: CellSlot): void {
-    const queue = this.#freed.get(slot.width);
-    if (queue === undefined) this.#freed.set(slot.width, [slot]);
-    else queue.push(slot);
+    appendTo(this.#freed, slot.width, slot);
   }
 
   #reuse(width: number): CellSlot | null {

@@ -1,4 +1,5 @@
 /** Parses metrics that another process exposes in Prometheus's text format. This is the opposite of `exposition.ts`. */
+import { appendTo } from '../base/append-to.ts';
 
 export type SeriesLabels = Readonly<Record<string, string>>;
 
@@ -79,9 +80,7 @@ export class Scrape {
       .split(' ');
     const value = word === '' ? Number.NaN : Number(word.replace('+Inf', 'Infinity'));
     if (Number.isNaN(value)) return;
-    const list = this.#series.get(name) ?? [];
-    list.push({ labels, value });
-    this.#series.set(name, list);
+    appendTo(this.#series, name, { labels, value });
     this.#count++;
   }
 }

@@ -146,15 +146,10 @@ function contents(
 const NAMES_MAX = 5;
 
 function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
-  const groups = new Map<string, Witness[]>();
-  for (const witness of witnesses) {
-    const key = signature(witness);
-    groups.set(key, [...(groups.get(key) ?? []), witness]);
-  }
   // Prefer an address record, then the shortest name.
   const size = ({ question: { name, type } }: Witness): number =>
     (isAddressType(type) ? 0 : 1e6) + (name === '.' ? 30 : name.length) * 1000 + type;
-  return [...groups.values()]
+  return [...Map.groupBy(witnesses, signature).values()]
     .map((group): ChangeClass => {
       const sorted = group.toSorted((a, b) => size(a) - size(b));
       const names = [...new Set(sorted.map(({ question }) => question.name))];

@@ -2,6 +2,7 @@
  * Text to parse as a Corefile, and where each of its parts is in the file that you edit. The text is a file, a key in a
  * ConfigMap, or generated from a Helm chart's values.
  */
+import { appendTo } from '../../server/base/append-to.ts';
 import type { Place } from '../../server/base/problem.ts';
 
 /** The place of a line in the text, given as a line in the file and an offset for its columns. */
@@ -158,7 +159,7 @@ function replaceVariables(text: string): {
       if (value === undefined) return name;
       const grown = value.length - name.length;
       const entry = { start: offset + grownBefore + 1, length: name.length, grown };
-      replaced.set(index + 1, [...(replaced.get(index + 1) ?? []), entry]);
+      appendTo(replaced, index + 1, entry);
       grownBefore += grown;
       return value;
     });

@@ -1,4 +1,5 @@
 /** Servers' reloads, with the resulting changes to the Corefile and to the answers that clients got. */
+import { appendTo } from '../../server/base/append-to.ts';
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import type { AnswerBook, ComparedAnswer, ReloadTime } from './answer-book.ts';
 import { FairList } from './fair-list.ts';
@@ -220,14 +221,14 @@ export class ReloadHistory {
 
   #merged({ servers, result }: Reload): MergedAnswers {
     if (result !== null) return result;
-    const found = new Map<string, ChangedAnswers>();
+    const found = new Map<string, ComparedAnswer[]>();
     let most = 0;
     for (const { number, ended } of servers) {
       const { compared, changed } = ended ?? this.#resultOf(number);
       most = Math.max(most, compared);
       for (const each of changed) {
         const key = `${each.type} ${each.name} ${JSON.stringify(each.change)}`;
-        found.set(key, [...(found.get(key) ?? []), each]);
+        appendTo(found, key, each);
       }
     }
     const changed = [...found.values()].map(answerOf).toSorted(byReplies).slice(0, CHANGED_MAX);

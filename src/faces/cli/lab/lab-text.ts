@@ -1,4 +1,5 @@
 /** Prints stories as text, with packets in order, expected and observed facts, and a verdict. */
+import { appendTo } from '../../../server/base/append-to.ts';
 import { printElapsed } from '../../../server/base/elapsed.ts';
 import { visible } from '../../../server/base/visible.ts';
 import type { PacketRow } from '../../../tools/lab/capture.ts';
@@ -102,8 +103,7 @@ function comparison(acts: readonly Act[], { paint, columns }: Page): readonly st
     for (const { what, found } of facts) {
       const [, number] = /^(\d+(?:\.\d+)?)(?: ?[a-zµ%]+)?$/.exec(found) ?? [];
       if (number === undefined) continue;
-      const rows = measures.get(what) ?? [];
-      measures.set(what, [...rows, { kind, title, found, value: Number(number) }]);
+      appendTo(measures, what, { kind, title, found, value: Number(number) });
     }
   const told = [...measures]
     .filter(([, rows]) => rows.length === acts.length)

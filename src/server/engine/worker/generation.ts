@@ -1,4 +1,5 @@
 /** The chains of one configuration. */
+import { appendTo } from '../../base/append-to.ts';
 import { resolve } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { bugText, pluginLog, type Log } from '../../base/log.ts';
@@ -172,11 +173,7 @@ function buildBlock(
       kept: (key, make) =>
         worker.kept(JSON.stringify([plugin.name, servers, zones, view, key]), make),
       counters,
-      offer: (port, value) => {
-        const offered = offers.get(port) ?? [];
-        offered.push(value);
-        offers.set(port, offered);
-      },
+      offer: (port, value) => appendTo(offers, port, value),
       find: <T>(port: PluginPort<T>) => (offers.get(port) ?? []) as readonly T[],
       has: (name) => names.has(name),
       last: plugin === last?.plugin,

@@ -1,4 +1,5 @@
 /** Provides the plugin's zones as records for transfer. */
+import { appendTo } from '../../base/append-to.ts';
 import { distinct } from '../../base/distinct.ts';
 import { bytesKey } from '../../base/copy-bytes.ts';
 import type { OutsideEntry, OutsideName, OutsideServices } from '../../engine/contract/ports.ts';
@@ -86,10 +87,7 @@ function* recordsOf(
     if (!service.headless) continue;
     const hosts = new Map<string, OutsideEntry[]>();
     for (const [i, entry] of entries.entries()) {
-      const key = bytesKey(entry.below);
-      const same = hosts.get(key);
-      if (same === undefined) hosts.set(key, [entry]);
-      else same.push(entry);
+      appendTo(hosts, bytesKey(entry.below), entry);
       if (i % ENTRIES_A_TURN === ENTRIES_A_TURN - 1) yield null;
     }
     for (const own of hosts.values())

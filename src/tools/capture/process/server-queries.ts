@@ -1,4 +1,5 @@
 /** Finds the queries that a server sent while it was answering one, which show where the answer came from. */
+import { appendTo } from '../../../server/base/append-to.ts';
 import { TYPE } from '../../../server/wire/iana.ts';
 import { printData } from '../../../server/wire/print.ts';
 import { addressOf, answerRecords, finalServer, type SeenExchange } from '../pair/seen-exchange.ts';
@@ -15,10 +16,7 @@ export class ServerQueries {
 
   /** Call this when an exchange has ended and its client's process has been looked up. */
   add(exchange: SeenExchange): void {
-    const key = questionOf(exchange.name, exchange.type);
-    const known = this.#byQuestion.get(key);
-    if (known === undefined) this.#byQuestion.set(key, [exchange]);
-    else known.push(exchange);
+    appendTo(this.#byQuestion, questionOf(exchange.name, exchange.type), exchange);
     this.#all.add(exchange);
     if (this.#all.size > STORED_MAX) this.#drop(this.#all.values().next().value!);
   }

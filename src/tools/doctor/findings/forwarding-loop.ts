@@ -4,6 +4,7 @@ import { excluded, unknown, type FindingKind, type FoundCause } from './finding.
 import { listed, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
 import { isLost, latencyOf, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
+import { appendTo } from '../../../server/base/append-to.ts';
 import { isLoopbackHost } from '../../../server/base/ip.ts';
 import { RCODE } from '../../../server/wire/iana.ts';
 import { parentOf } from '../observe/domain-of-name.ts';
@@ -277,16 +278,10 @@ function returningOf(observed: Observations): Returning | null {
       const first = same.find((each) => isAskedOf(each, left.client.address));
       const isOther = back.client.address !== left.client.address;
       if (!isOther || first === back || first?.client.address === back.client.address) continue;
-      addTo(found, keyOf(left.client.address, left.server.address, back.client.address), back);
+      appendTo(found, keyOf(left.client.address, left.server.address, back.client.address), back);
     }
   }
   return mostOf(found);
-}
-
-function addTo<T>(lists: Map<string, T[]>, key: string, item: T): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [item]);
-  else list.push(item);
 }
 
 /** True if the query goes to that address, also through a Service address. */
@@ -319,7 +314,7 @@ function renewedOf(observed: Observations): Returning | null {
           (each) => each.client.address === from && isAskedOf(each, server) && each.attempt <= 1,
         );
       if (next === undefined || next.sentMs - sent.sentMs > LOOP_AT_ONCE_MS) continue;
-      if (isOpenAt(sent, next.sentMs) && isOpenAt(waiting, next.sentMs)) addTo(found, key, next);
+      if (isOpenAt(sent, next.sentMs) && isOpenAt(waiting, next.sentMs)) appendTo(found, key, next);
     }
   }
   const most = mostOf(found);

@@ -1,4 +1,5 @@
 /** Clients that are cut off from a server that answers others. */
+import { appendTo } from '../../../server/base/append-to.ts';
 import { labelOf } from '../cluster/pods.ts';
 import type { Asked } from '../observe/client-view.ts';
 import type { Observations } from '../observe/observations.ts';
@@ -328,11 +329,7 @@ function ofAccessList(
 function clientsByServer({ clients }: Observations): ReadonlyMap<string, readonly AskingClient[]> {
   const all = new Map<string, AskingClient[]>();
   for (const { address, servers } of clients.list)
-    for (const [server, counts] of servers) {
-      const theirs = all.get(server);
-      if (theirs === undefined) all.set(server, [{ address, ...counts }]);
-      else theirs.push({ address, ...counts });
-    }
+    for (const [server, counts] of servers) appendTo(all, server, { address, ...counts });
   return all;
 }
 

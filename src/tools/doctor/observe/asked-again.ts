@@ -2,6 +2,7 @@
  * Queries that were repeated although their reply had passed, so it did not reach the waiting
  * program. A capture at a DNS pod or on a node shows losses beyond it in no other way.
  */
+import { appendTo } from '../../../server/base/append-to.ts';
 import { FLAG, isAddressType, RCODE, TYPE } from '../../../server/wire/iana.ts';
 import { CopiedBytes } from '../../capture/pair/copied-bytes.ts';
 import type { SearchDomains } from '../../capture/pair/search-walk.ts';
@@ -232,9 +233,7 @@ export class AskedAgain {
     if (repliedMs === null || repliedMs - sentMs < SHORTEST_PATIENCE_MS) return;
     if (this.#lateCount >= LATE_MAX) return;
     this.#lateCount++;
-    const key = halfKey(exchange);
-    const all = this.#late.get(key) ?? [];
-    if (all.push({ sentMs, repliedMs }) === 1) this.#late.set(key, all);
+    appendTo(this.#late, halfKey(exchange), { sentMs, repliedMs });
   }
 
   #addLong(exchange: SeenExchange): void {

@@ -1,4 +1,5 @@
 /** Compares the number of queries that precede incompletely answered ones with the number before others. */
+import { appendTo } from '../../../server/base/append-to.ts';
 import { isLost, type SeenExchange } from '../../capture/pair/seen-exchange.ts';
 import { FLAG } from '../../../server/wire/iana.ts';
 import { RESPONSE_LIMIT } from '../thresholds/lateness.ts';
@@ -62,10 +63,7 @@ export class EqualQuestions {
     const isLimited = isSlip(exchange) || isLost(exchange);
     if (this.#count === 0 && !isSlip(exchange)) return;
     this.#count++;
-    const key = `${type} ${name}`;
-    const times = this.#times.get(key);
-    if (times === undefined) this.#times.set(key, [isLimited ? -sentMs : sentMs]);
-    else times.push(isLimited ? -sentMs : sentMs);
+    appendTo(this.#times, `${type} ${name}`, isLimited ? -sentMs : sentMs);
   }
 
   /** Of equal questions; those with an empty truncated reply count as lost. */

@@ -2,6 +2,7 @@
  * Checks that all replicas give the same answer. A replica that has lost its API server watch or has another
  * configuration does not.
  */
+import { appendTo } from '../../../server/base/append-to.ts';
 import { typeName } from '../../../server/wire/iana.ts';
 import {
   askOne,
@@ -35,7 +36,7 @@ export const replicaAgreement: CheckKind = checkKind({
       for (const { replica, result } of replies) {
         if (result.reply === null) continue;
         const answer = `${outcome(result, type)} ${dataOfAnswer(result, type).join(' ')}`.trim();
-        groups.set(answer, [...(groups.get(answer) ?? []), replica]);
+        appendTo(groups, answer, replica);
       }
       const told = [...groups].map(
         ([answer, who]) =>

@@ -1,4 +1,5 @@
 /** Provides the plugin's zones as records for transfer. */
+import { appendTo } from '../../../base/append-to.ts';
 import { distinct } from '../../../base/distinct.ts';
 import { bytesKey, copyOf } from '../../../base/copy-bytes.ts';
 import { parseAddress } from '../../../base/ip.ts';
@@ -172,10 +173,7 @@ function* headlessRecords(
       const endpoint = { slice, address, named, own, target: named ? address : own };
       endpoints.push(endpoint);
       if (own === null) continue;
-      const key = bytesKey(foldName(own));
-      const same = hosts.get(key);
-      if (same === undefined) hosts.set(key, [endpoint]);
-      else same.push(endpoint);
+      appendTo(hosts, bytesKey(foldName(own)), endpoint);
     }
   }
   const ports = service.slices.flatMap((slice) => slice.ports);
