@@ -1,8 +1,7 @@
 /** `--client`: selects the client. */
-import { Problem } from '../../server/base/problem.ts';
+import { didYouMean, Problem } from '../../server/base/problem.ts';
 import type { Client } from '../../tools/resolver/client.ts';
 import { clientLabels, clients, findClient } from '../../tools/resolver/clients.ts';
-import { didYouMean } from './option-values.ts';
 
 /**
  * The clients with these labels, where `all` selects every client.

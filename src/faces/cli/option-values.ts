@@ -1,21 +1,11 @@
 /** Types of option values. */
 import { parseAddress, parseHostPort, splitHostPort } from '../../server/base/ip.ts';
-import { Problem, nearest } from '../../server/base/problem.ts';
+import { didYouMean, Problem } from '../../server/base/problem.ts';
 import type { OptionValue, Offers } from './option.ts';
 
 /** Invalid command line: exit code 3. */
 export function usage(text: string, hint?: string): Problem {
   return new Problem({ code: 'usage', text, hint });
-}
-
-/** A hint with the word that was probably meant, or else `otherwise`. */
-export function didYouMean(
-  given: string,
-  known: Iterable<string>,
-  otherwise?: string,
-): string | undefined {
-  const meant = nearest(given, known);
-  return meant === null ? otherwise : `Did you mean ${meant}?`;
 }
 
 /**

@@ -145,14 +145,16 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   return bestDistance === 1 ? best : (only ?? best);
 }
 
-/** The hint for an unknown word: the known one that was probably meant, otherwise `others`, which lists all of them. */
-export function suggestion(
+/** The hint for an unknown word: the known one that was probably meant, or else `otherwise`. */
+export function didYouMean(word: string, known: Iterable<string>): string | undefined;
+export function didYouMean(word: string, known: Iterable<string>, otherwise: string): string;
+export function didYouMean(
   word: string,
   known: Iterable<string>,
-  others: string = `Known: ${[...known].join(', ')}`,
-): string {
+  otherwise?: string,
+): string | undefined {
   const meant = nearest(word, known);
-  return meant === null ? others : `Did you mean ${meant}?`;
+  return meant === null ? otherwise : `Did you mean ${meant}?`;
 }
 
 /** Counts the edits (insert, delete, replace, or swap neighbours) that separate two words. */

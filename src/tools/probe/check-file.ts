@@ -1,6 +1,6 @@
 /** Parses a YAML check file into checks that can be run. Errors are reported with their positions. */
 import { isObject, type JsonObject } from '../../server/base/json-object.ts';
-import { Problem, Problems, suggestion } from '../../server/base/problem.ts';
+import { Problem, Problems, didYouMean } from '../../server/base/problem.ts';
 import { parseYaml, type DocumentPath } from '../../server/kube/manifests/yaml-document.ts';
 import {
   anything,
@@ -243,7 +243,7 @@ function readKind(given: unknown, path: DocumentPath, reading: YamlReading): Che
   const names = checkKinds.map(({ name }) => name);
   const called = typeof given === 'string' ? given : JSON.stringify(given ?? '');
   const text = given === undefined ? 'what is checked?' : `there is no check "${called}"`;
-  reading.tell(path, text, suggestion(called, names));
+  reading.tell(path, text, didYouMean(called, names, `Known: ${names.join(', ')}`));
   return null;
 }
 

@@ -1,6 +1,6 @@
 /** YAML parameter types for checks, such as names, record types and servers. */
 import { parseHostPort } from '../../server/base/ip.ts';
-import { nearest } from '../../server/base/problem.ts';
+import { didYouMean } from '../../server/base/problem.ts';
 import {
   keyOf,
   oneOrMore,
@@ -43,11 +43,10 @@ const recordType: YamlShape<number> = {
   read(value, path, reading) {
     const type = typeof value === 'string' ? typeNumber(value.toUpperCase()) : null;
     if (type !== null) return type;
-    const meant = nearest(String(value), ['A', 'AAAA', 'SRV', 'PTR', 'TXT', 'MX', 'NS', 'SOA']);
     reading.tell(
       path,
       `"${keyOf(path)}" must be a type such as A`,
-      meant === null ? undefined : `Did you mean ${meant}?`,
+      didYouMean(String(value), ['A', 'AAAA', 'SRV', 'PTR', 'TXT', 'MX', 'NS', 'SOA']),
     );
     return 0;
   },

@@ -10,7 +10,7 @@ import { beside, flag, group, many, one, type OptionValue, type Usage } from '..
 import { colourOptions, type ColourOptions } from '../colour-options.ts';
 import { firstBeside, firstGiven, parseOptions } from '../option-parse.ts';
 import { choice, file, integer, listenAddress, text, usage } from '../option-values.ts';
-import { nearest } from '../../../server/base/problem.ts';
+import { didYouMean } from '../../../server/base/problem.ts';
 
 export type CheckOutput = 'text' | 'json' | 'junit' | 'prom' | 'nagios';
 
@@ -170,15 +170,13 @@ export function parseCheckOptions(
   const { values, words: rest } = parseOptions(table, words);
   const [given = '', ...more] = rest;
   const action = actions.find((each) => each === given);
-  if (action === undefined) {
-    const meant = nearest(given, actions);
+  if (action === undefined)
     throw usage(
       given === ''
         ? 'check needs an action: run, serve, list or init'
         : `there is no "check ${given}"`,
-      meant === null ? 'Example: ndots check run' : `Did you mean ${meant}?`,
+      didYouMean(given, actions, 'Example: ndots check run'),
     );
-  }
   const [extra] = more;
   if (extra !== undefined)
     throw usage(
@@ -235,10 +233,9 @@ export function chosen(
   const names = checks.flatMap(({ kind, title }) => [kind.name, title]);
   for (const name of only) {
     if (names.includes(name)) continue;
-    const meant = nearest(name, names);
     throw usage(
       `--only ${name}: there is no such check`,
-      meant === null ? `Known: ${[...new Set(names)].join(', ')}` : `Did you mean ${meant}?`,
+      didYouMean(name, names, `Known: ${[...new Set(names)].join(', ')}`),
     );
   }
   return only.length === 0

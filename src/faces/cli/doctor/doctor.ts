@@ -1,6 +1,6 @@
 /** `ndots doctor`: diagnoses DNS faults from captures, logs, counters and running clusters. */
 import { readFileSync } from 'node:fs';
-import { problemsIn, type Problem } from '../../../server/base/problem.ts';
+import { didYouMean, problemsIn, type Problem } from '../../../server/base/problem.ts';
 import { collectMemory } from '../../../server/runtime/memory-policy.ts';
 import {
   diagnoseCluster,
@@ -45,7 +45,7 @@ import { examineCluster, notReadText } from './doctor-cluster.ts';
 import { parseDoctorOptions, type DoctorOptions } from './doctor-options.ts';
 import { diagnosisText } from './doctor-text.ts';
 import { comesOnce } from '../named-file.ts';
-import { didYouMean, usage } from '../option-values.ts';
+import { usage } from '../option-values.ts';
 import { beside, pageFor, setMarkdown, wrap, type Page } from '../page.ts';
 
 const grades = { info: 0, warning: 1, critical: 2, never: 3 } as const;

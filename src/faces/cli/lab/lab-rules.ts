@@ -1,5 +1,5 @@
 /** `ndots lab rules`: prints kube-proxy's rules without running kube-proxy. */
-import { Problem } from '../../../server/base/problem.ts';
+import { didYouMean, Problem } from '../../../server/base/problem.ts';
 import {
   apiObjects,
   clusterState,
@@ -13,7 +13,7 @@ import type { ClusterState } from '../../../tools/lab/proxy-rules/traffic.ts';
 import { accessOf, withCluster } from '../cluster-options.ts';
 import { EXIT, type Io } from '../command.ts';
 import type { RulesOptions } from './lab-options.ts';
-import { didYouMean, usage } from '../option-values.ts';
+import { usage } from '../option-values.ts';
 import { tellProblems } from '../problem-text.ts';
 
 /** @param services to print, as NAMESPACE/NAME; if empty, all of them */

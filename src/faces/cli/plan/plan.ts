@@ -2,10 +2,11 @@
  * `ndots plan`: computes how many queries a lower `ndots` or trailing dots would save for the names in a capture, and
  * which names would break.
  */
+import { didYouMean } from '../../../server/base/problem.ts';
 import type { Problem } from '../../../server/base/problem.ts';
 import { addressOwners } from '../capture/capture-names.ts';
 import { EXIT, type Command } from '../command.ts';
-import { didYouMean, usage } from '../option-values.ts';
+import { usage } from '../option-values.ts';
 import { readNames } from './plan-names.ts';
 import { parsePlanOptions, type PlanOptions } from './plan-options.ts';
 import { printPatch, printPlans } from './plan-text.ts';

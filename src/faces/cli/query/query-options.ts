@@ -2,6 +2,7 @@
  * The command line for `ndots query`, which accepts the syntax of dig (`@1.1.1.1 example.com MX +tcp`) and of doggo
  * (`MX example.com @tls://1.1.1.1 --json`).
  */
+import { didYouMean } from '../../../server/base/problem.ts';
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../../../server/base/ip.ts';
 import type { RemoteServer } from '../../../server/transport/one-exchange.ts';
@@ -13,7 +14,6 @@ import { readOptions, type GivenOption } from '../option-parse.ts';
 import { transports } from '../../../server/wire/transports.ts';
 import {
   choice,
-  didYouMean,
   duration,
   file,
   integer,

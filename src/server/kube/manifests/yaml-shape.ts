@@ -2,7 +2,7 @@
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { isObject } from '../../base/json-object.ts';
-import { nearest, Problem } from '../../base/problem.ts';
+import { didYouMean, Problem } from '../../base/problem.ts';
 import type { DocumentPath, YamlDocument } from './yaml-document.ts';
 
 export interface Mistake {
@@ -82,8 +82,7 @@ export function mapping<F extends YamlFields>(fields: F, what: string): YamlShap
       }
       for (const key of Object.keys(value)) {
         if (Object.hasOwn(fields, key)) continue;
-        const meant = nearest(key, Object.keys(fields));
-        const hint = meant === null ? keysOf(fields) : `Did you mean ${meant}?`;
+        const hint = didYouMean(key, Object.keys(fields), keysOf(fields));
         reading.tell([...path, key], `${what} has no key "${key}"`, hint);
       }
       for (const [key, { shape, fallback, help }] of Object.entries(fields)) {
@@ -220,11 +219,10 @@ export function word<const T extends string>(words: readonly T[]): YamlShape<T> 
     read(value, path, reading) {
       const found = words.find((each) => each === value);
       if (found !== undefined) return found;
-      const meant = typeof value === 'string' ? nearest(value, words) : null;
       reading.tell(
         path,
         `"${keyOf(path)}" takes one of ${words.join(', ')}, not ${described(value)}`,
-        meant === null ? undefined : `Did you mean ${meant}?`,
+        typeof value === 'string' ? didYouMean(value, words) : undefined,
       );
       return words[0]!;
     },

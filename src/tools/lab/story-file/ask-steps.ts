@@ -2,7 +2,7 @@
  * Steps that send queries, including client lookups, single queries, streams and programs, and steps that capture
  * packets.
  */
-import { suggestion } from '../../../server/base/problem.ts';
+import { didYouMean } from '../../../server/base/problem.ts';
 import { clientLines } from '../../resolver/clients.ts';
 import { rcodeName } from '../../../server/wire/iana.ts';
 import { load, longestOutageMs, type LoadResult } from '../load.ts';
@@ -38,7 +38,11 @@ const client: YamlShape<string> = {
     const [name = ''] = label.split('@');
     const known = [...clientLines.map((line) => line.name), GETENT];
     if (label === '' || known.includes(name)) return label;
-    reading.tell(path, `there is no client "${label}"`, suggestion(name, known));
+    reading.tell(
+      path,
+      `there is no client "${label}"`,
+      didYouMean(name, known, `Known: ${known.join(', ')}`),
+    );
     return label;
   },
 };

@@ -1,6 +1,6 @@
 /** The expectation after an act's steps, which is a result, or an expression over several, and the required value. */
 import { isObject } from '../../../server/base/json-object.ts';
-import { suggestion } from '../../../server/base/problem.ts';
+import { didYouMean } from '../../../server/base/problem.ts';
 import { judges, words, type ValueJudge } from './conditions.ts';
 import type { Fact } from '../story.ts';
 import { BadExpression, parseExpression, type Expression, type Results } from './expression.ts';
@@ -48,7 +48,7 @@ export const expectation: YamlShape<Expectation | null> = {
     for (const key of unknown) {
       const known = Object.keys(judges);
       const others = `Known: ${known.join(', ')}`;
-      const hint = suggestion(key, [...known, ...Object.keys(fields)], others);
+      const hint = didYouMean(key, [...known, ...Object.keys(fields)], others);
       reading.tell([...path, key], `there is no expectation "${key}"`, hint);
       delete rest[key];
     }

@@ -1,6 +1,6 @@
 /** A story's steps, as a list of mappings with a single key, the kind of step, and an optional `as` that names it. */
 import { isObject } from '../../../server/base/json-object.ts';
-import { nearest, suggestion } from '../../../server/base/problem.ts';
+import { nearest, didYouMean } from '../../../server/base/problem.ts';
 import type { Results } from './expression.ts';
 import type { DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
 import { mapping, type YamlShape } from '../../../server/kube/manifests/yaml-shape.ts';
@@ -45,7 +45,7 @@ function readStep(value: unknown, path: DocumentPath, reading: StoryReading): St
   }
   for (const each of keys) {
     if (Object.hasOwn(reading.kinds, each)) continue;
-    const hint = suggestion(each, [...known, 'as', 'only'], `Known: ${known.join(', ')}`);
+    const hint = didYouMean(each, [...known, 'as', 'only'], `Known: ${known.join(', ')}`);
     reading.tell([...path, each], `there is no step "${each}"`, hint);
   }
   if (!keys.every((each) => Object.hasOwn(reading.kinds, each))) return null;

@@ -1,6 +1,6 @@
 /** Parses a YAML story, which is then played like a built-in one. Errors are reported with their position. */
 import { isObject } from '../../../server/base/json-object.ts';
-import { Problem, Problems, suggestion, type Place } from '../../../server/base/problem.ts';
+import { Problem, Problems, didYouMean, type Place } from '../../../server/base/problem.ts';
 import { whyFailed } from '../../../server/base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../../server/base/read-file.ts';
 import { parseYaml, type DocumentPath } from '../../../server/kube/manifests/yaml-document.ts';
@@ -316,11 +316,11 @@ function checkMentions(
   for (const { step, result } of value.mentions) {
     const results = known.get(step);
     if (results === undefined) {
-      const hint = suggestion(step, [...known.keys()]);
+      const hint = didYouMean(step, known.keys(), `Known: ${[...known.keys()].join(', ')}`);
       reading.tell(path, `no earlier step is called "${step}"`, hint);
     } else if (!results.has(result)) {
       const all = results.size === 0 ? 'It has none.' : `It has ${[...results].join(', ')}`;
-      const hint = suggestion(result, results, all);
+      const hint = didYouMean(result, results, all);
       reading.tell(path, `the step "${step}" has no result "${result}"`, hint);
     }
   }
@@ -363,7 +363,7 @@ function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading
       );
     if (count > 0) continue;
     const whole = names[kind].filter((one) => kind === 'node' || one.includes('/'));
-    const hint = suggestion(name, names[kind], `Available: ${whole.join(', ')}`);
+    const hint = didYouMean(name, names[kind], `Available: ${whole.join(', ')}`);
     reading.tell(path, `there is no ${what[kind]} ${name}`, hint);
   }
 }

@@ -2,7 +2,7 @@
  * Looks up a name as applications write it, in the way that each C library and Go do. All must get the same result. The
  * number of queries is reported.
  */
-import { nearest } from '../../../server/base/problem.ts';
+import { didYouMean } from '../../../server/base/problem.ts';
 import { clientLabels, findClient, labelOf } from '../../resolver/clients.ts';
 import type { Client } from '../../resolver/client.ts';
 import { brief, serverText } from '../probe-queries.ts';
@@ -23,11 +23,10 @@ const client: YamlShape<Client> = {
   read(value, path, reading) {
     const found = typeof value === 'string' ? findClient(value) : null;
     if (found !== null) return found;
-    const meant = nearest(String(value), clientLabels);
     reading.tell(
       path,
       `"${keyOf(path)}" accepts clients such as glibc, musl or go, not ${described(value)}`,
-      meant === null ? undefined : `Did you mean ${meant}?`,
+      didYouMean(String(value), clientLabels),
     );
     return usual[0]!;
   },
