@@ -235,3 +235,68 @@ describe('programs on libc', () => {
     );
   });
 });
+
+describe('nslookup', () => {
+  const names = async (name: string, search: string): Promise<string> => {
+    const resolv = `nameserver 10.96.0.10\nsearch ${search}\noptions ndots:9\n`;
+    const run = await plan('nslookup', { name, resolv });
+    assert.equal(outcome(run), '1');
+    return run.trace.exchanges.map((exchange) => exchange.name).join(' ');
+  };
+
+  test('the search domain "." is the name as written, which is queried again at the end', async () => {
+    assert.equal(
+      await names('api', 'a.example . b.example'),
+      'api.a.example. api. api.b.example. api.',
+    );
+  });
+
+  test('it exits at a search domain or name with an empty label or one of over 63 letters', async () => {
+    assert.equal(await names('api', 'a.example .two.example b.example'), 'api.a.example.');
+    assert.equal(await names('api', `a.example ${'x'.repeat(64)}`), 'api.a.example.');
+    assert.equal(await names('a..b', 'a.example'), '');
+    assert.equal(await names('x'.repeat(64), 'a.example'), '');
+  });
+
+  test('it skips search domains that would make the name longer than 255 bytes', async () => {
+    const long = Array.from({ length: 4 }, () => 'a'.repeat(60)).join('.');
+    assert.equal(await names('apiapiapi.b', `${long} x`), 'apiapiapi.b.x. apiapiapi.b.');
+  });
+});
+
+describe('nslookup in busybox', () => {
+  const sentNames = async (name: string, search: string, given: Given = {}): Promise<string> => {
+    const { trace } = await plan('busybox', {
+      name,
+      resolv: `${twoServers}search ${search}\n`,
+      ...given,
+    });
+    return trace.exchanges
+      .map((exchange) => `${exchange.name} ${exchange.type}@${exchange.server.slice(-2)}`)
+      .join(', ');
+  };
+
+  test('a search list of only "." counts as none', async () => {
+    assert.equal(await sentNames('api', '.'), 'api. A@10, api. AAAA@10');
+  });
+
+  test('a name that does not fit into a message ends the attempt at each server', async () => {
+    assert.equal(
+      await sentNames('api', 'a.example . b.example'),
+      'api.a.example. A@10, api.a.example. A@11',
+    );
+    assert.equal(await sentNames('a..b', 'a.example'), '');
+    assert.equal(await sentNames('x'.repeat(64), 'a.example'), '');
+  });
+
+  test('the second server is queried after the first did not answer for 5 seconds', async () => {
+    const rules = [{ server: '10.96.0.10', answer: 'DROP' }, ...answered];
+    const run = await plan('busybox', { resolv: twoServers, rules });
+    assert.equal(sent(run), 'A@10 AAAA@10 A@10 AAAA@10 A@11 AAAA@11');
+    assert.deepEqual(
+      run.trace.exchanges.map(({ atMs }) => atMs),
+      [0, 0, 2500, 2500, 5000, 5000],
+    );
+    assert.equal(outcome(run), '203.0.113.80 2001:db8::1');
+  });
+});

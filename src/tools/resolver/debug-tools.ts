@@ -3,6 +3,7 @@
  * results are misleading.
  */
 import {
+  absolute,
   countDots,
   failed,
   found,
@@ -17,8 +18,9 @@ import {
 } from './client.ts';
 import { readGlibcConf } from './glibc-conf.ts';
 import { usualGlibc } from './glibc-releases.ts';
-import type { QueryToSend, SentQuery } from './network.ts';
+import type { QueryToSend, SentQuery, Socket } from './network.ts';
 import { addressesIn, type ClientReply } from './reply.ts';
+import { hasValidLabels, isSendable } from './search-list.ts';
 import { enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
@@ -51,10 +53,20 @@ class NslookupSession implements Session {
     const dots = countDots(name);
     const { ndots, search } = this.#conf;
     const searching = !name.endsWith('.') && dots < ndots;
-    const names = searching ? [...search.map((domain) => `${name}.${domain}`), name] : [name];
-    this.#context.trace.step('nslookup does not read the hosts file or nsswitch.conf');
+    const { trace } = this.#context;
+    trace.step('nslookup does not read the hosts file or nsswitch.conf');
     const first = families.includes(4) ? 'A' : 'AAAA';
-    for (const [index, candidate] of names.entries()) {
+    for (const [index, domain] of [...(searching ? search : []), '.'].entries()) {
+      const malformed = [name, domain].find((one) => one !== '.' && !hasValidLabels(one));
+      if (malformed !== undefined) {
+        trace.step(`"${malformed}" has a label that is empty or too long, so nslookup exits`);
+        return exit1;
+      }
+      const candidate = domain === '.' ? absolute(name) : `${name}.${domain}`;
+      if (!isSendable(candidate)) {
+        trace.step(`"${candidate}" is too long, so nslookup skips it`);
+        continue;
+      }
       const why = !searching
         ? `${enoughDots(name, this.#conf)}: nslookup queries the name as written, and ignores the search list.`
         : index < search.length
@@ -146,37 +158,57 @@ class BusyboxSession implements Session {
 
   async lookup({ name, families }: Request): Promise<LookupOutcome> {
     this.#context.trace.step("busybox's nslookup does not read the hosts file or nsswitch.conf");
-    const { random, network } = this.#context;
-    const { search, servers, timeoutMs, attempts } = this.#conf;
-    const single = !name.includes('.') && search.length > 0;
+    const { random } = this.#context;
+    const { search, servers } = this.#conf;
+    // busybox ignores a search list of only the root ("search .").
+    const single = !name.includes('.') && search.some((domain) => domain !== '.');
     const names = single ? search.map((domain) => `${name}.${domain}`) : [name];
     const why = single
       ? 'A single label is tried with all search domains in one burst, never as written.'
-      : 'The name has a dot, so it is tried as written for any ndots.';
+      : name.includes('.')
+        ? 'The name has a dot, so it is tried as written for any ndots.'
+        : 'There is no search list, so the name is tried as written.';
     const queries = families
       .map((family) => (family === 4 ? 'A' : 'AAAA'))
       .flatMap((type) => names.map((one) => plainQuery(random, { name: one, type, why })));
     const answers = new Map<QueryToSend, ClientReply>();
-    const socket = network.udp();
-    const start = network.clock.now();
+    for (const server of servers) {
+      await this.#ask(server, queries, answers);
+      if (answers.size > 0) break;
+    }
+    const addresses = queries.flatMap((query) => {
+      const reply = answers.get(query);
+      return reply === undefined ? [] : addressesIn(reply);
+    });
+    const bad = queries.some((query) => answers.get(query)?.rcode !== 'NOERROR');
+    return bad ? { ...exit1, addresses } : found(addresses);
+  }
+
+  /** Queries a server until all queries are answered, the timeout expires, or one of them cannot be sent. */
+  async #ask(
+    server: string,
+    queries: readonly QueryToSend[],
+    answers: Map<QueryToSend, ClientReply>,
+  ): Promise<void> {
+    const { network } = this.#context;
+    const { timeoutMs, attempts } = this.#conf;
     const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
+    const socket = network.udp();
+    const end = network.clock.now() + timeoutMs;
     let resends = 0;
-    for (
-      let sentAt = -Infinity;
-      network.clock.now() - start < timeoutMs && answers.size < queries.length;
-    ) {
+    let sentAt = -Infinity;
+    socket.connect(server);
+    while (network.clock.now() < end && answers.size < queries.length) {
       if (network.clock.now() - sentAt >= intervalMs) {
-        for (const query of queries) {
-          if (answers.has(query)) continue;
-          for (const server of servers) socket.send(query, server);
-        }
+        const unanswered = queries.filter((query) => !answers.has(query));
+        if (!this.#send(unanswered, socket, server)) break;
         sentAt = network.clock.now();
         resends = 2 * queries.length;
       }
-      const arrival = await socket.wait(Math.min(sentAt + intervalMs, start + timeoutMs));
-      if (arrival?.kind !== 'reply') continue;
-      const query = queries.find((one) => one.id === arrival.reply.id);
-      if (query === undefined || answers.has(query)) continue;
+      const arrival = await socket.wait(Math.min(sentAt + intervalMs, end));
+      if (arrival?.kind === 'fault') break;
+      const query = queries.find((one) => one.id === arrival?.reply.id);
+      if (arrival === null || query === undefined || answers.has(query)) continue;
       if (arrival.reply.rcode === 'SERVFAIL' && resends > 0) {
         resends--;
         note(arrival.exchange, 'SERVFAIL: sent again at once.');
@@ -186,11 +218,16 @@ class BusyboxSession implements Session {
       answers.set(query, arrival.reply);
     }
     socket.close();
-    const addresses = queries.flatMap((query) => {
-      const reply = answers.get(query);
-      return reply === undefined ? [] : addressesIn(reply);
+  }
+
+  /** Returns false at the first query that cannot be sent. The others are then not sent. */
+  #send(queries: readonly QueryToSend[], socket: Socket, server: string): boolean {
+    return queries.every((query) => {
+      if (isSendable(query.name)) return typeof socket.send(query, server) !== 'string';
+      this.#context.trace.step(
+        `"${query.name}" cannot be sent, because it is too long or has an empty label, so busybox gives up on ${server}`,
+      );
+      return false;
     });
-    const bad = queries.some((query) => answers.get(query)?.rcode !== 'NOERROR');
-    return bad ? { ...exit1, addresses } : found(addresses);
   }
 }

@@ -6,7 +6,11 @@ import { nameBytes } from './reply.ts';
  */
 export function isSendable(name: string, longest = 255): boolean {
   if (name === '.') return true;
-  if (nameBytes(presented(name)) > longest) return false;
+  return nameBytes(presented(name)) <= longest && hasValidLabels(name);
+}
+
+/** True if every label has 1 to 63 bytes, with or without a trailing dot. */
+export function hasValidLabels(name: string): boolean {
   const bare = name.endsWith('.') ? name.slice(0, -1) : name;
   return bare.split('.').every((label) => label.length > 0 && byteLength(label) <= 63);
 }
