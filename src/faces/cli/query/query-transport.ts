@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram';
 import { request } from 'node:https';
 import { connect as connectTcp, type Socket, type TcpSocketConnectOpts } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { count } from '../../../server/base/counted.ts';
 import { printSpan } from '../../../server/base/elapsed.ts';
 import { isIP } from '../../../server/base/ip.ts';
 import { Problem } from '../../../server/base/problem.ts';
@@ -48,10 +49,15 @@ function overUdp(message: Uint8Array, options: QueryOptions, server: string): Pr
       socket.close();
       run();
     };
-    const fail = (why: string): void => finish(() => reject(noAnswer(server, options, why)));
+    const fail = (why: string, remedy?: string): void =>
+      finish(() => reject(noAnswer(server, options, why, remedy)));
     const send = (): void => {
       if (left-- === 0) {
-        fail(`no reply in ${options.tries} tries of ${printSpan(options.timeoutMs)}`);
+        const tries = count(options.tries, 'try', 'tries');
+        fail(
+          `no reply in ${tries} of ${printSpan(options.timeoutMs)}`,
+          'Try TCP: ndots query … +tcp',
+        );
         return;
       }
       sentMs = performance.now();
@@ -234,11 +240,11 @@ function reason(error: Error): string {
   return whyFailed(error);
 }
 
-function noAnswer(server: string, options: QueryOptions, why: string): Problem {
+function noAnswer(server: string, options: QueryOptions, why: string, remedy?: string): Problem {
   const where = `${server}#${options.port} (${options.transport.toUpperCase()})`;
   return new Problem({
     code: 'no-answer',
     text: `no answer from ${where}: ${why}`,
-    remedy: why.startsWith('nothing') ? 'Try TCP: ndots query … +tcp' : undefined,
+    remedy,
   });
 }

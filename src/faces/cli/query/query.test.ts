@@ -305,6 +305,14 @@ describe('ndots query against a server', () => {
     assert.equal(silent.code, 2);
     assert.match(silent.err, /^ndots query: /);
   });
+
+  test('TCP is suggested only if nothing arrives over UDP', async () => {
+    const silent = await ask('silent.example.com', '+timeout=1', '+tries=1');
+    assert.match(silent.err, /no reply in 1 try of 1 s.*\n.*Try TCP: .*\+tcp/);
+    const refused = await runCommand(query, ['@127.0.0.1:1', 'a.example']);
+    assert.match(refused.err, /no server listens on that port/);
+    assert.doesNotMatch(refused.err, /Try TCP/);
+  });
 });
 
 test('reports an unreadable resolv.conf that was given', async () => {
