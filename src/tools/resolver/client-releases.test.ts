@@ -300,3 +300,14 @@ describe('nslookup in busybox', () => {
     assert.equal(outcome(run), '203.0.113.80 2001:db8::1');
   });
 });
+
+test('nslookup and busybox ignore LOCALDOMAIN and RES_OPTIONS', async () => {
+  const resolv = 'nameserver 10.96.0.10\nsearch a.example\n';
+  for (const label of ['nslookup', 'busybox']) {
+    const env = { LOCALDOMAIN: 'b.example', RES_OPTIONS: 'ndots:3 timeout:1' };
+    const plain = await plan(label, { name: 'api', resolv });
+    const changed = await plan(label, { name: 'api', resolv, env });
+    assert.deepEqual(changed.trace.exchanges, plain.trace.exchanges, label);
+    assert.equal(plain.trace.exchanges[0]?.name, 'api.a.example.', label);
+  }
+});

@@ -14,6 +14,7 @@ import {
   type LookupOutcome,
   type Request,
   type Session,
+  type Settings,
   type ModelContext,
 } from './client.ts';
 import { readGlibcConf } from './glibc-conf.ts';
@@ -25,10 +26,15 @@ import { enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
 
+/** Both programs read resolv.conf themselves, and ignore LOCALDOMAIN and RES_OPTIONS. */
+function readConf(settings: Settings): ResolvConf {
+  return readGlibcConf({ ...settings, env: {} }, usualGlibc);
+}
+
 export const nslookup: ClientLine = soleClient('nslookup', {
   summary: 'nslookup in BIND 9.18: A along the search list, AAAA only for the name that answered',
   anyOrder: false,
-  conf: (settings) => readGlibcConf(settings, usualGlibc),
+  conf: readConf,
   open: (context) => new NslookupSession(context),
 });
 
@@ -46,7 +52,7 @@ class NslookupSession implements Session {
 
   constructor(context: ModelContext) {
     this.#context = context;
-    this.#conf = readGlibcConf(context.settings, usualGlibc);
+    this.#conf = readConf(context.settings);
   }
 
   async lookup({ name, families }: Request): Promise<LookupOutcome> {
@@ -143,7 +149,7 @@ export const busybox: ClientLine = soleClient('busybox', {
   summary:
     'busybox nslookup: names with a dot as written, single labels with all search domains at once',
   anyOrder: false,
-  conf: (settings) => readGlibcConf(settings, usualGlibc),
+  conf: readConf,
   open: (context) => new BusyboxSession(context),
 });
 
@@ -153,7 +159,7 @@ class BusyboxSession implements Session {
 
   constructor(context: ModelContext) {
     this.#context = context;
-    this.#conf = readGlibcConf(context.settings, usualGlibc);
+    this.#conf = readConf(context.settings);
   }
 
   async lookup({ name, families }: Request): Promise<LookupOutcome> {
