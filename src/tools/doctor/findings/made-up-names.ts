@@ -17,7 +17,7 @@ import {
   MIN_ABSENT_QUERIES,
   SAME_HOST_SHARE,
 } from '../thresholds/search.ts';
-import { excluded, unknown, type FindingKind, type PartialText } from './finding.ts';
+import { excluded, unknown, type FindingKind, type OptionalText } from './finding.ts';
 
 const ARPA = /\.arpa\.$/;
 
@@ -130,7 +130,7 @@ function fixOf(
   most: string,
   sender: ReturnType<typeof floodSender>,
   isReal: boolean,
-): readonly PartialText[] {
+): readonly OptionalText[] {
   return [
     sender === 'server'
       ? `To find the client, capture in front of ${most} and look for ${domain}`

@@ -10,7 +10,7 @@ import {
   type SeenExchange,
 } from '../../capture/pair/seen-exchange.ts';
 import { deadNames } from '../observe/dead-names.ts';
-import { excluded, unknown, type FindingKind, type PartialText, notAsked } from './finding.ts';
+import { excluded, unknown, type FindingKind, type OptionalText, notAsked } from './finding.ts';
 import { typeName } from '../../../server/wire/iana.ts';
 import { listed, share, tally } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
@@ -210,7 +210,7 @@ function seenOf(
   observed: Observations,
   claims: Claims,
   facts: LargeReplies,
-): readonly PartialText[] {
+): readonly OptionalText[] {
   const { missing, tooBig, incomplete, outgrown, sized, byTcp, gapped, stuck } = facts;
   const { repeated, long, theirs } = facts;
   return [

@@ -7,7 +7,7 @@ import {
   unknown,
   type FindingKind,
   type FoundCause,
-  type PartialText,
+  type OptionalText,
 } from './finding.ts';
 import { keysOf, clock, fromTo, listed, sentence, share, took } from '../texts.ts';
 import { type Claims } from '../observe/claims.ts';
@@ -157,7 +157,7 @@ function withoutPattern(observed: Observations, differences: Differences): Varia
   };
 }
 
-function seenOf(observed: Observations, differences: Differences): readonly PartialText[] {
+function seenOf(observed: Observations, differences: Differences): readonly OptionalText[] {
   const { losses, whole, servers, clients, lostText } = differences;
   const { asked, spared, beside, stopped, isOnlyAaaa } = differences;
   const { fromMs, toMs } = sentSpan(whole);
@@ -192,7 +192,7 @@ function fixOf({
   beside,
   stopped,
   isOnlyAaaa,
-}: Differences): readonly PartialText[] {
+}: Differences): readonly OptionalText[] {
   const isAnywhere = stopped === null && !isOnlyAaaa;
   return [
     beside !== null &&

@@ -3,7 +3,7 @@ import type { Observations } from '../observe/observations.ts';
 import { answered } from '../observe/outcomes.ts';
 import type { ServerView } from '../observe/server-view.ts';
 import { takeSilence } from '../observe/consequences.ts';
-import { excluded, unknown, type FindingKind, type PartialText, notAsked } from './finding.ts';
+import { excluded, unknown, type FindingKind, type OptionalText, notAsked } from './finding.ts';
 import { listed } from '../texts.ts';
 import { icmpText } from '../observe/icmp-errors.ts';
 import { lostZoneText, silentCause } from '../observe/silent-causes.ts';
@@ -119,7 +119,7 @@ function serviceFix(
   { serverNames }: Observations,
   address: string,
   others: readonly ServerView[],
-): readonly PartialText[] {
+): readonly OptionalText[] {
   const otherFamily = others.some(
     (other) => serverNames.isIpv6(other.address) !== serverNames.isIpv6(address),
   );
