@@ -22,7 +22,7 @@
   "priorityClassName": {},
   "podSecurityContext": {},
   "securityContext": {},
-  "seccompFolder": {},
+  "seccompDirectory": {},
   "servers": {"[]":{"port":{},"servicePort":{},"nodePort":{},"hostPort":{},"zones":{"[]":{"zone":{},"scheme":{},"use_tcp":{}}},"plugins":{"[]":{"name":{},"parameters":{},"configBlock":{}}}}},
   "extraConfig": {},
   "livenessProbe": {},

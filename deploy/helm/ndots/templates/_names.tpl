@@ -91,7 +91,7 @@ k8s-app: {{ include "ndots.k8sApp" .root }}-{{ .part }}
 {{- /* The security context of an ndots container: (dict "root" $ "profile" "serve" "context" VALUES), as YAML; empty if there is none. */ -}}
 {{- define "ndots.security" -}}
 {{- $context := deepCopy (default dict .context) -}}
-{{- with .root.Values.seccompFolder -}}
+{{- with .root.Values.seccompDirectory -}}
 {{- $_ := set $context "seccompProfile" (dict "type" "Localhost" "localhostProfile" (printf "%s/%s.json" (trimSuffix "/" .) $.profile)) -}}
 {{- end -}}
 {{- with $context }}{{ toYaml . }}{{ end -}}
