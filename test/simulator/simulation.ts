@@ -59,6 +59,8 @@ const AFTERMATH_MS = 20_000;
 const CALM_MS = 1_300_000;
 /** The longest delay of a query or of its duplicate on the network, in virtual milliseconds. */
 const NETWORK_MS = 3000;
+/** The time for which a failure is cached (RFC 9520), in virtual milliseconds. */
+const FAILURE_MS = 5000;
 /** The maximum number of timers in an idle server. A higher number indicates a leak. */
 const ALARMS_MAX = 200;
 
@@ -128,8 +130,8 @@ class Simulation {
   #wrong: Error | null = null;
   /** The time from which answers about the cluster may be: after a calm, or the beginning. */
   #knownMs = 0;
-  /** True from a restart until the next calm, because the cluster's state may not be known yet. */
-  #isFresh = true;
+  /** Until this time, cluster names may fail: after a restart, until the server knows the cluster's state. */
+  #mayFailUntilMs = Infinity;
   /** The number of log lines checked. */
   #read = 0;
 
@@ -191,7 +193,7 @@ class Simulation {
       await this.#pass(5000);
     }
     this.#knownMs = roundMs;
-    this.#isFresh = false;
+    this.#mayFailUntilMs = roundMs;
     this.report.slowestCalmMs = Math.max(this.report.slowestCalmMs, roundMs - beganMs);
     await this.#pass(REPLY_MS);
     assert.equal(this.#waiting.size, 0);
@@ -230,6 +232,10 @@ class Simulation {
     for (const { question, askedMs } of this.#waiting)
       if (this.#parts.clock.now() - askedMs > REPLY_MS)
         this.#failWith(`${question}: no reply for ${this.#parts.clock.now() - askedMs} ms`);
+    this.#checkLog();
+  }
+
+  #checkLog(): void {
     const { log } = this.#world;
     for (; this.#read < log.length; this.#read++)
       if (/\[FATAL\]|TypeError|RangeError|AssertionError/.test(log[this.#read]!))
@@ -276,11 +282,12 @@ class Simulation {
     this.report.restarts++;
     this.#isUp = false;
     this.#waiting.clear();
-    this.#isFresh = true;
-    this.#knownMs = 0;
-    this.#read = 0;
     await this.#world.close();
+    this.#checkLog();
+    this.#mayFailUntilMs = Infinity;
+    this.#knownMs = 0;
     this.#world = await startServer(this.#corefile, this.#parts);
+    this.#read = 0;
     this.#isUp = true;
   }
 
@@ -329,6 +336,9 @@ class Simulation {
     if (reply === null) return this.#note(`${name} ${type}: silence`);
     const staleMs = 1000 * this.#settings.staleSeconds;
     const isInside = name.endsWith('cluster.local.');
+    // Only a server that has listed everything denies a name. Until then, failures may have been cached.
+    if (isInside && answerOf(reply) === 'NXDOMAIN')
+      this.#mayFailUntilMs = Math.min(this.#mayFailUntilMs, this.#parts.clock.now() + FAILURE_MS);
     const oldestMs = isInside
       ? this.#knownMs - staleMs - 1000 * this.#settings.ttlSeconds
       : askedMs - staleMs - 1000 * TTL - AFTERMATH_MS;
@@ -342,7 +352,9 @@ class Simulation {
           ? new Set([PINNED.address])
           : truth.between(oldestMs, this.#parts.clock.now(), name),
       longestTtl: Math.max(TTL, this.#settings.ttlSeconds),
-      mayFail: isInside ? this.#isFresh : this.#parts.internet.faultyUntil > askedMs - AFTERMATH_MS,
+      mayFail: isInside
+        ? askedMs <= this.#mayFailUntilMs
+        : this.#parts.internet.faultyUntil > askedMs - AFTERMATH_MS,
     });
     if (fault !== null) this.#note(fault);
   }
