@@ -265,6 +265,16 @@ describe('the house', () => {
     assert.deepEqual(broken, [], 'thresholds are in src/tools/doctor/thresholds/');
   });
 
+  test('a finding declares no number, not even one that decides nothing', () => {
+    const declared = /^(?:export )?const [A-Z]\w*(?:: \w+)? = (?:-?[\d.]|\{[^}]*: -?[\d.])[^;]*/gm;
+    const broken = running
+      .filter((file) => file.startsWith('src/tools/doctor/findings/'))
+      .flatMap((file) =>
+        [...texts.get(file)!.matchAll(declared)].map(([text]) => `${file}: ${text.trim()}`),
+      );
+    assert.deepEqual(broken, [], 'thresholds are in src/tools/doctor/thresholds/');
+  });
+
   test('no function is longer than 70 lines, but for known ones', () => {
     const found = running.flatMap((file) =>
       longFunctions(texts.get(file)!, FUNCTION_LINES_MAX).map(({ name }) => `${file} ${name}`),
