@@ -122,11 +122,12 @@ export class FaultyCluster {
 
   /**
    * Goes back in time: etcd is restored from the last backup, for which the API server has to be stopped. Revisions
-   * are bumped, because otherwise revisions from before the restore would be used again.
+   * are bumped beyond all earlier ones, because a revision that is used again cannot be told from the first.
    */
   async #restore(server: ApiServer): Promise<string> {
     await server.stop();
-    this.#store.restore(this.#backup.store, BUMPED_BY);
+    const { store } = this.#backup;
+    this.#store.restore(store, this.#store.revision - store.revision + BUMPED_BY);
     for (const [name, value] of this.#backup.names) this.truth.set(this.#clock.now(), name, value);
     return `etcd is restored from a backup. ${await this.#restart()}`;
   }
