@@ -122,7 +122,7 @@ export class FaultyCluster {
 
   /**
    * Goes back in time: etcd is restored from the last backup, for which the API server has to be stopped. Revisions
-   * are bumped beyond all earlier ones, because a revision that is used again cannot be told from the first.
+   * are bumped beyond all earlier ones, because clients cannot notice that a revision is used again.
    */
   async #restore(server: ApiServer): Promise<string> {
     await server.stop();
