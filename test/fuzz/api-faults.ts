@@ -19,6 +19,7 @@ import type { Fault, Verb } from '../kit/apiserver/faults.ts';
 import { everything, quiet } from '../kit/apiserver/rig.ts';
 import { ApiServer, namespace, type ApiServerOptions } from '../kit/apiserver/server.ts';
 import { Store, type Backup, type KubeJson } from '../kit/apiserver/store.ts';
+import { pick } from '../kit/pick.ts';
 import {
   answersOf,
   freshAnswers,
@@ -27,7 +28,7 @@ import {
   tell,
   tellAll,
 } from './cluster-answers.ts';
-import { oddObject, pick, serviceNames, spaces, type OddObject } from './odd-objects.ts';
+import { oddObject, serviceNames, spaces, type OddObject } from './odd-objects.ts';
 
 export interface FaultReport {
   rounds: number;

@@ -11,7 +11,6 @@
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { usualPorts, Reading } from '../../src/tools/capture/read/reading.ts';
@@ -19,6 +18,9 @@ import { isPcapng } from '../../src/tools/capture/read/packets/pcapng.ts';
 import type { Diagnosis } from '../../src/tools/doctor/diagnosis.ts';
 import { Examination } from '../../src/tools/doctor/examination.ts';
 import { pcapFile, pcapngFile, type Captured } from '../kit/packets.ts';
+import { pick } from '../kit/pick.ts';
+import { settledMemory } from '../kit/settled-memory.ts';
+import { checkGrowth, runFuzzer } from './campaign.ts';
 import { damage } from './mutate.ts';
 
 export interface CaptureFuzzReport {
@@ -41,6 +43,8 @@ const PACKETS_MAX = 300;
 /** CPU time for a file, in milliseconds. A usual one takes 20. */
 const FILE_MS_MAX = 5000;
 const GROWTH_MAX = 150 * 2 ** 20;
+/** Memory is measured from this file on. */
+const WARM_UP = 50;
 /** One file in this many is diagnosed twice. */
 const TWICE = 8;
 const MICROSECOND_PCAP = 0xa1b2c3d4;
@@ -58,7 +62,7 @@ export async function fuzzCaptures(
   const recorded = recordedCaptures();
   const report = { files: 0, packets: 0, exchanges: 0, findings: 0, slowestMs: 0 };
   const until = performance.now() + seconds * 1000;
-  let early = 0;
+  let early: number | null = null;
   for (; report.files < count && performance.now() < until; report.files++) {
     const file = makeFile(recorded, random);
     const before = process.threadCpuUsage();
@@ -75,7 +79,7 @@ export async function fuzzCaptures(
       const { user, system } = process.threadCpuUsage(before);
       report.slowestMs = Math.max(report.slowestMs, (user + system) / 1000);
       assert.ok(report.slowestMs < FILE_MS_MAX, `a file took ${report.slowestMs} ms`);
-      if (report.files === 50) early = memory();
+      if (report.files === WARM_UP) early = await settledMemory();
     } catch (error) {
       throw new Error(
         `seed ${seed}, file ${report.files} (node test/fuzz/captures.ts --seed ${seed} --count ${report.files + 1})`,
@@ -83,8 +87,7 @@ export async function fuzzCaptures(
       );
     }
   }
-  if (early > 0)
-    assert.ok(memory() - early < GROWTH_MAX, `memory grew by ${memory() - early} bytes`);
+  await checkGrowth(early, GROWTH_MAX);
   return report;
 }
 
@@ -115,13 +118,11 @@ async function* inChunks(file: Uint8Array): AsyncIterable<Uint8Array> {
 
 /** Packets from one capture, sometimes followed by some from another, with changes, as a file. */
 function makeFile(recorded: readonly Recorded[], random: Random): Uint8Array {
-  const { link, packets } = pick(recorded, random);
+  const { link, packets } = pick(random, recorded);
   let chosen = section(packets, random);
   if (random.integer(4) === 0) {
-    const other = pick(
-      recorded.filter((each) => each.link === link),
-      random,
-    );
+    const alike = recorded.filter((each) => each.link === link);
+    const other = pick(random, alike);
     chosen = [...chosen, ...section(other.packets, random)];
   }
   const changes = random.integer(12);
@@ -141,17 +142,17 @@ function changed(packets: readonly Captured[], random: Random): readonly Capture
   const at = random.integer(packets.length);
   const one = packets[at];
   if (one === undefined) return packets;
-  const delayMs = pick([0.01, 1, 40, 1000, 5000, 86_400_000, -2000], random);
+  const delayMs = pick(random, [0.01, 1, 40, 1000, 5000, 86_400_000, -2000]);
   switch (random.integer(6)) {
     case 0:
       return packets.with(at, {
         ...one,
-        bytes: Uint8Array.from(damage([...one.bytes], [pick(packets, random).bytes], random)),
+        bytes: Uint8Array.from(damage([...one.bytes], [pick(random, packets).bytes], random)),
       });
     case 1:
       return packets.toSpliced(at, 1 + random.integer(5));
     case 2:
-      return packets.toSpliced(at, 0, pick(packets, random));
+      return packets.toSpliced(at, 0, pick(random, packets));
     case 3:
       return packets.with(at, { ...one, timeMs: one.timeMs + delayMs });
     case 4:
@@ -187,20 +188,4 @@ function packetsOf(file: Buffer): Recorded {
   return { link: file.readUInt32LE(20), packets };
 }
 
-function memory(): number {
-  globalThis.gc?.();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
-
-const pick = <T>(list: readonly T[], random: Random): T => list[random.integer(list.length)]!;
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { count: { type: 'string' }, seconds: { type: 'string' }, seed: { type: 'string' } },
-  });
-  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
-  console.log(`seed ${seed}`);
-  const seconds = Number(values.seconds ?? (values.count === undefined ? 60 : Infinity));
-  console.log(JSON.stringify(await fuzzCaptures(seed, Number(values.count ?? Infinity), seconds)));
-}
+if (import.meta.main) await runFuzzer(fuzzCaptures);

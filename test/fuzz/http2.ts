@@ -9,13 +9,15 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { parseArgs } from 'node:util';
 import { seededRandom, type Random } from '../../src/server/base/random.ts';
 import { httpsListener } from '../../src/server/transport/https/https.ts';
 import { FLAG, FRAME, SETTING } from '../../src/server/transport/http2/frames.ts';
 import { testTls } from '../kit/certificate.ts';
 import { frame, Http2Client, literals, preface, requestFields } from '../kit/http2-client.ts';
 import { answerOne, listenerParts, queryBytes } from '../kit/loopback.ts';
+import { pick } from '../kit/pick.ts';
+import { settledMemory } from '../kit/settled-memory.ts';
+import { checkGrowth, runFuzzer } from './campaign.ts';
 import { damage } from './mutate.ts';
 
 export interface Http2FuzzReport {
@@ -31,6 +33,8 @@ const REPLY_MS = 5000;
 /** The time for a client to read replies, in milliseconds. Others end at once. */
 const READ_MS = 5;
 const GROWTH_MAX = 100 * 2 ** 20;
+/** Memory is measured from this connection on. */
+const WARM_UP = 100;
 const FRAMES_MAX = 20;
 const whole = FLAG.END_HEADERS | FLAG.END_STREAM;
 
@@ -48,16 +52,15 @@ export async function fuzzHttp2(
   await listener.open();
   const report = { connections: 0, frames: 0, replies: 0 };
   const until = performance.now() + seconds * 1000;
-  let early = 0;
+  let early: number | null = null;
   try {
     for (; report.connections < count && performance.now() < until; report.connections++) {
       await attack(listener.port, random, report);
       if (report.connections % CHECK_EVERY === 0) await ask(listener.port);
-      if (report.connections === 100) early = memory();
+      if (report.connections === WARM_UP) early = await settledMemory();
     }
     await ask(listener.port);
-    if (early > 0)
-      assert.ok(memory() - early < GROWTH_MAX, `memory grew by ${memory() - early} bytes`);
+    await checkGrowth(early, GROWTH_MAX);
   } catch (error) {
     throw new Error(`seed ${seed}, connection ${report.connections}`, { cause: error });
   } finally {
@@ -138,8 +141,10 @@ function get(id: number, flags: number = whole): Buffer {
 function anyFields(random: Random): readonly (readonly [string, string])[] {
   const values = ['', '0', '1', '40', '-1', '99999999999', 'x'.repeat(random.integer(5000))];
   const names = ['content-length', 'content-type', 'te', 'x', ':path', 'Upper', 'connection'];
-  const pick = (list: readonly string[]): string => list[random.integer(list.length)]!;
-  return Array.from({ length: random.integer(4) }, () => [pick(names), pick(values)] as const);
+  return Array.from(
+    { length: random.integer(4) },
+    () => [pick(random, names), pick(random, values)] as const,
+  );
 }
 
 function anySettings(random: Random): Buffer {
@@ -147,7 +152,7 @@ function anySettings(random: Random): Buffer {
   return Buffer.concat(
     Array.from({ length: random.integer(4) }, () => {
       const setting = anyBytes(6, random);
-      setting.writeUInt16BE(names[random.integer(names.length)]!, 0);
+      setting.writeUInt16BE(pick(random, names), 0);
       return setting;
     }),
   );
@@ -157,18 +162,4 @@ function anyBytes(length: number, random: Random): Buffer {
   return Buffer.from(Array.from({ length }, () => random.integer(256)));
 }
 
-function memory(): number {
-  globalThis.gc?.();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { count: { type: 'string' }, seconds: { type: 'string' }, seed: { type: 'string' } },
-  });
-  const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
-  console.log(`seed ${seed}`);
-  const seconds = Number(values.seconds ?? (values.count === undefined ? 60 : Infinity));
-  console.log(JSON.stringify(await fuzzHttp2(seed, Number(values.count ?? Infinity), seconds)));
-}
+if (import.meta.main) await runFuzzer(fuzzHttp2);

@@ -25,7 +25,7 @@ import { manifestSource } from '../../src/server/kube/manifests/manifest-directo
 import type { KubernetesAnswerer } from '../../src/server/plugins/kubernetes/worker/answer.ts';
 import { everything } from '../kit/apiserver/rig.ts';
 import { answersOf, tell } from './cluster-answers.ts';
-import { pick } from './odd-objects.ts';
+import { pick } from '../kit/pick.ts';
 
 export interface EditReport {
   directories: number;

@@ -1,6 +1,7 @@
 /** Malformed and unusual Kubernetes objects. */
 import type { Random } from '../../src/server/base/random.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
+import { pick } from '../kit/pick.ts';
 
 /**
  * Normal and malformed Kubernetes objects. They share a few names and addresses, so they collide, move, and replace
@@ -14,10 +15,6 @@ export interface OddObject {
 export const spaces = ['n0', 'n1', 'n2'] as const;
 export const serviceNames = ['s0', 's1', 's2', 's3', 's4', 's5', 's.6', 'S7'] as const;
 export const hostNames = ['web-0', 'web-1'] as const;
-
-export function pick<T>(random: Random, of: readonly T[]): T {
-  return of[random.integer(of.length)]!;
-}
 
 /** 10.1.0.0–7 and a few IPv6 addresses. */
 function endpointAddress(random: Random): string {

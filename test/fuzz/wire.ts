@@ -12,7 +12,6 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { parseArgs } from 'node:util';
 import { Problem } from '../../src/server/base/problem.ts';
 import { seededRandom } from '../../src/server/base/random.ts';
 import { classify, hasExpiredSignature } from '../../src/server/wire/classify.ts';
@@ -30,7 +29,9 @@ import { stamp, STAMP_ROOM } from '../../src/server/wire/stamp.ts';
 import { answersQuery, fromUpstream } from '../../src/server/wire/upstream.ts';
 import { MessageFull } from '../../src/server/wire/writer.ts';
 import { parseZone } from '../../src/server/wire/zone-text.ts';
+import { settledMemory } from '../kit/settled-memory.ts';
 import { ttlOffsets } from '../kit/ttl-offsets.ts';
+import { checkGrowth, runFuzzer } from './campaign.ts';
 import { mutate } from './mutate.ts';
 import { lower } from './spelling.ts';
 
@@ -43,7 +44,7 @@ export interface FuzzReport {
   readonly seconds: number;
   /** The CPU time of the slowest input. */
   readonly slowestMs: number;
-  /** The growth in memory use from the first tenth of the run to its end, after garbage collection if possible. */
+  /** The growth in memory use from the first tenth of the run to its end. */
   readonly grownBytes: number;
 }
 
@@ -59,9 +60,7 @@ class Broken extends Error {
   }
 }
 
-/**
- * Up to a tenth of a gigabyte of slabs may be waiting for the garbage collector. In a long run, a leak exceeds that.
- */
+/** In a long run, a leak exceeds this. */
 const GROWTH_MAX = 100 * 2 ** 20;
 /** Measured in CPU time, which other programs on the machine do not affect. */
 const INPUT_MS_MAX = 1000;
@@ -76,7 +75,7 @@ const seen = { messages: 0, queries: 0, replies: 0 };
  * Runs until `count` inputs or `seconds` have passed.
  * @throws Broken
  */
-export function fuzzWire(seed: number, count: number, seconds: number): FuzzReport {
+export async function fuzzWire(seed: number, count: number, seconds: number): Promise<FuzzReport> {
   const directory = new URL('corpus/', import.meta.url);
   const files = readdirSync(directory).toSorted();
   const corpus = files.map((file) => new Uint8Array(readFileSync(new URL(file, directory))));
@@ -86,15 +85,14 @@ export function fuzzWire(seed: number, count: number, seconds: number): FuzzRepo
   const until = begin + seconds * 1000;
   let slowestMs = 0;
   let inputs = 0;
-  let early = 0;
+  let early: number | null = null;
   for (let now = begin; inputs < count && now < until; inputs++) {
     slowestMs = Math.max(slowestMs, watched(seed, inputs, mutate(corpus, random)));
     now = performance.now();
-    if (early === 0 && (inputs * 10 >= count || (now - begin) * 10 >= seconds * 1000))
-      early = memory();
+    if (early === null && (inputs * 10 >= count || (now - begin) * 10 >= seconds * 1000))
+      early = await settledMemory();
   }
-  const grownBytes = early === 0 ? 0 : memory() - early;
-  if (grownBytes > GROWTH_MAX) throw new Error(`memory grew by ${grownBytes} bytes`);
+  const grownBytes = await checkGrowth(early, GROWTH_MAX);
   return { inputs, ...seen, seconds: (performance.now() - begin) / 1000, slowestMs, grownBytes };
 }
 
@@ -113,12 +111,6 @@ function watched(seed: number, index: number, bytes: Uint8Array): number {
   } catch (error) {
     throw new Broken(seed, index, bytes, error);
   }
-}
-
-function memory(): number {
-  globalThis.gc?.();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
 }
 
 /** Passes an input through all parsers and writers. `index` determines which inputs also get the expensive checks. */
@@ -259,22 +251,4 @@ function u16(bytes: Uint8Array, at: number): number {
   return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { count: { type: 'string' }, seconds: { type: 'string' }, seed: { type: 'string' } },
-  });
-  const seed =
-    values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
-  console.log(`seed ${seed}`);
-  try {
-    const report = fuzzWire(
-      seed,
-      Number(values.count ?? Infinity),
-      Number(values.seconds ?? (values.count ? Infinity : 60)),
-    );
-    console.log(JSON.stringify(report));
-  } catch (error) {
-    console.error(error);
-    process.exitCode = 1;
-  }
-}
+if (import.meta.main) await runFuzzer(fuzzWire);

@@ -1,10 +1,9 @@
 /** Random single changes to Corefiles, like the changes that people make. */
 import type { Random } from '../../../src/server/base/random.ts';
+import { pick } from '../pick.ts';
 
 /** A Corefile with one change and its description, or null if the change does not apply to this file. */
 export type Change = (text: string, random: Random) => string | null;
-
-const pick = <T>(list: readonly T[], random: Random): T => list[random.integer(list.length)]!;
 
 /** Replaces one of the pattern's matches. */
 const swap =
@@ -12,8 +11,8 @@ const swap =
   (text, random) => {
     const places = [...text.matchAll(pattern)];
     if (places.length === 0) return null;
-    const place = pick(places, random);
-    const other = pick(others, random);
+    const place = pick(random, places);
+    const other = pick(random, others);
     return (
       text.slice(0, place.index) +
       place[0].replace(pattern, other) +
@@ -26,9 +25,9 @@ const add =
   (...lines: readonly string[]): Change =>
   (text, random) => {
     const places = [...text.matchAll(/^\S.* \{$/gm)];
-    const place = pick(places, random);
+    const place = pick(random, places);
     const at = place.index + place[0].length;
-    return `${text.slice(0, at)}\n${pick(lines, random)}${text.slice(at)}`;
+    return `${text.slice(0, at)}\n${pick(random, lines)}${text.slice(at)}`;
   };
 
 /** Adds a property between a directive's braces, and adds the braces if necessary. */
@@ -37,8 +36,8 @@ const property =
   (text, random) => {
     const places = [...text.matchAll(new RegExp(`^ +${directive}( .*)?$`, 'gm'))];
     if (places.length === 0) return null;
-    const place = pick(places, random);
-    const line = pick(lines, random);
+    const place = pick(random, places);
+    const line = pick(random, lines);
     const end = place.index + place[0].length;
     const head = text.slice(0, end);
     return head.endsWith('{')
@@ -50,7 +49,7 @@ const removeLine: Change = (text, random) => {
   const lines = text.split('\n');
   const plain = lines.flatMap((line, at) => (/^ +[^{}]+$/.test(line) ? [at] : []));
   if (plain.length === 0) return null;
-  const gone = pick(plain, random);
+  const gone = pick(random, plain);
   return lines.filter((_, at) => at !== gone).join('\n');
 };
 
@@ -60,7 +59,7 @@ const moveLine: Change = (text, random) => {
   const plain = lines.flatMap((line, at) => (/^ {4}[a-z][^{}]*$/.test(line) ? [at] : []));
   const near = plain.filter((at) => plain.includes(at + 1));
   if (near.length === 0) return null;
-  const at = pick(near, random);
+  const at = pick(random, near);
   [lines[at], lines[at + 1]] = [lines[at + 1]!, lines[at]!];
   return lines.join('\n');
 };
@@ -68,7 +67,7 @@ const moveLine: Change = (text, random) => {
 const addBlock =
   (...blocks: readonly string[]): Change =>
   (text, random) =>
-    `${text}${pick(blocks, random)}`;
+    `${text}${pick(random, blocks)}`;
 
 /**
  * The changes that people make, one at a time. `keepttl` is excluded, because two servers' TTLs may differ by a second
