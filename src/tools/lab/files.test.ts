@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isOwnPath, LAB_FOLDER, wordsBehind } from './files.ts';
+import { isOwnPath, LAB_DIRECTORY, wordsBehind } from './files.ts';
 
 test('a file path is not executed as a command', () => {
   const path = '/etc/hosts;touch $(id)';
@@ -8,8 +8,8 @@ test('a file path is not executed as a command', () => {
   const script = words[words.indexOf('-c') + 1]!;
   assert.equal(script, `${'mount --bind "$1" "$2" && shift 2 && '.repeat(2)}exec "$@"`);
   assert.deepEqual(words.slice(words.indexOf(script) + 2), [
-    ...[`${LAB_FOLDER}/web/etc/resolv.conf`, '/etc/resolv.conf'],
-    ...[`${LAB_FOLDER}/web${path}`, path],
+    ...[`${LAB_DIRECTORY}/web/etc/resolv.conf`, '/etc/resolv.conf'],
+    ...[`${LAB_DIRECTORY}/web${path}`, path],
     ...['id', '-u'],
   ]);
 });

@@ -5,7 +5,7 @@ import { errorCode } from '../../server/base/error-code.ts';
 import { Problem } from '../../server/base/problem.ts';
 
 /** Held in memory and removed with the lab. */
-export const LAB_FOLDER = '/run/ndots-lab';
+export const LAB_DIRECTORY = '/run/ndots-lab';
 
 /** A machine's own files, by the paths where its programs see them. */
 export type OwnFiles = Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export type OwnFiles = Readonly<Record<string, string>>;
  * @throws Problem if a file to be covered does not exist on this machine
  */
 export function writeFiles(machine: string, files: OwnFiles): void {
-  const directory = join(LAB_FOLDER, machine);
+  const directory = join(LAB_DIRECTORY, machine);
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(join(directory, dirname(path)), { recursive: true });
     writeFileSync(join(directory, path), text);
@@ -42,7 +42,7 @@ export function wordsBehind(
   files: OwnFiles,
   words: readonly string[],
 ): readonly string[] {
-  const binds = Object.keys(files).flatMap((path) => [join(LAB_FOLDER, machine, path), path]);
+  const binds = Object.keys(files).flatMap((path) => [join(LAB_DIRECTORY, machine, path), path]);
   // Paths are passed as arguments rather than embedded in the script, so that nothing in them is executed.
   const script = `${'mount --bind "$1" "$2" && shift 2 && '.repeat(binds.length / 2)}exec "$@"`;
   return [

@@ -6,7 +6,7 @@
 import type { StdioOptions } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { startProgram, type StartedProgram } from '../../server/runtime/programs.ts';
-import { LAB_FOLDER } from './files.ts';
+import { LAB_DIRECTORY } from './files.ts';
 import { must } from './commands.ts';
 
 /**
@@ -33,5 +33,5 @@ export function startIsolated(
 export function furnish(): void {
   must(['mount', '--make-rprivate', '/']);
   must(['mount', '-t', 'tmpfs', 'tmpfs', '/run']);
-  mkdirSync(LAB_FOLDER, { recursive: true });
+  mkdirSync(LAB_DIRECTORY, { recursive: true });
 }

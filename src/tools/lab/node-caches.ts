@@ -1,7 +1,7 @@
 /** Runs `ndots node-cache` in each node's network, as a DaemonSet would. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LAB_FOLDER } from './files.ts';
+import { LAB_DIRECTORY } from './files.ts';
 import type { LabNetwork } from './network.ts';
 import type { LabPrograms, RuleMode } from './cluster-plan.ts';
 import type { MachineProgram, Processes } from './processes.ts';
@@ -71,7 +71,7 @@ export class NodeCaches {
   }
 
   #start(node: string, plan: NodeCachePlan, key: string): MachineProgram {
-    const directory = join(LAB_FOLDER, node);
+    const directory = join(LAB_DIRECTORY, node);
     const meeting = join(directory, 'takeover');
     mkdirSync(meeting, { recursive: true });
     const instance = ++this.#instances;

@@ -7,7 +7,7 @@ import { parseAnswers } from '../resolver/answers-file.ts';
 import { Capture } from './capture.ts';
 import { LabCluster } from './cluster.ts';
 import { INTERNET, usualCorefile, usualNodeResolvConf } from './defaults.ts';
-import { LAB_FOLDER } from './files.ts';
+import { LAB_DIRECTORY } from './files.ts';
 import type { LabPrograms, RuleMode } from './cluster-plan.ts';
 import { headOf, type StoryOutcome, type Stage, type Story } from './story.ts';
 
@@ -33,7 +33,7 @@ export async function playStory(story: Story, parts: PlayParts): Promise<StoryOu
     mode: parts.mode,
     env: parts.env,
     async start({ objects, ...plan }) {
-      const directory = join(LAB_FOLDER, 'objects');
+      const directory = join(LAB_DIRECTORY, 'objects');
       mkdirSync(directory, { recursive: true });
       writeFileSync(join(directory, 'objects.yaml'), objects);
       lab = await LabCluster.start(

@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../../server/base/problem.ts';
-import { LAB_FOLDER } from './files.ts';
+import { LAB_DIRECTORY } from './files.ts';
 import { API_URL, type LabPod, type LabPrograms } from './cluster-plan.ts';
 import type { MachineProgram, Processes } from './processes.ts';
 import { dnsAnswers } from './udp-client.ts';
@@ -52,7 +52,7 @@ export async function startDnsServer(
   corefile: string,
   { namespace, known }: { readonly namespace: string; readonly known: string },
 ): Promise<void> {
-  const directory = join(LAB_FOLDER, pod.name);
+  const directory = join(LAB_DIRECTORY, pod.name);
   mkdirSync(directory, { recursive: true });
   const path = join(directory, 'Corefile');
   writeFileSync(path, corefile.replaceAll('@API@', API_URL));

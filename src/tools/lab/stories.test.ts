@@ -4,13 +4,13 @@ import { basename } from 'node:path';
 import { describe, test } from 'node:test';
 import { stories } from './stories.ts';
 
-const FOLDER = 'examples/lab/stories';
+const DIRECTORY = 'examples/lab/stories';
 
 describe('the built-in stories', () => {
   test('every story file is listed under its own name', () => {
     const names = new Set(stories.map(({ name }) => name));
     assert.equal(names.size, stories.length);
-    for (const file of readdirSync(FOLDER)) assert.ok(names.has(basename(file, '.yaml')), file);
+    for (const file of readdirSync(DIRECTORY)) assert.ok(names.has(basename(file, '.yaml')), file);
   });
 
   test('a story can be played, or has a model', () => {

@@ -8,7 +8,7 @@ import { staleConntrackModel } from './stories/stale-conntrack-model.ts';
 import { tableFullModel } from './stories/table-full-model.ts';
 import { readStoryFile } from './story-file/story-file.ts';
 
-const FOLDER = new URL('../../../examples/lab/stories/', import.meta.url);
+const DIRECTORY = new URL('../../../examples/lab/stories/', import.meta.url);
 
 /** Models that are programs. `objects` are the manifests for the story's cluster. */
 const models: Readonly<Record<string, (objects: string) => readonly Act[]>> = {
@@ -18,7 +18,7 @@ const models: Readonly<Record<string, (objects: string) => readonly Act[]>> = {
 };
 
 function fromFile(name: string): Story {
-  const { story, objects } = readStoryFile(fileURLToPath(new URL(`${name}.yaml`, FOLDER)));
+  const { story, objects } = readStoryFile(fileURLToPath(new URL(`${name}.yaml`, DIRECTORY)));
   const model = models[name];
   return model === undefined ? story : { ...story, model: () => Promise.resolve(model(objects)) };
 }

@@ -113,7 +113,7 @@ const table = {
     ),
     kubeDnsConfig: one(
       '-kubednscm',
-      file('FOLDER'),
+      file('DIR'),
       'mounted ConfigMap kube-dns (default /etc/kube-dns, if it exists)',
     ),
     upstreamService: one(
@@ -141,7 +141,7 @@ const table = {
   ...group('Upgrade', {
     takeover: one(
       '-takeover',
-      file('FOLDER'),
+      file('DIR'),
       'directory shared by the instances on a node, for a seamless takeover (default /run/nodelocaldns, if it exists; none: off)',
     ),
     linger: one(
