@@ -164,7 +164,7 @@ const plainReason = 'nsswitch.conf has only services that Go supports';
 /** Why nss-myhostname may answer for a name, or null if it does not. */
 function ownName(bare: string, { host }: Settings, { ownNames }: GoTraits): string | null {
   if (isLocalhostName(bare) || ownNames.includes(bare))
-    return `nsswitch has myhostname and "${bare}" it answers for that name`;
+    return `nsswitch has myhostname, which answers for "${bare}"`;
   if (bare !== host.hostname.toLowerCase()) return null;
   return "nsswitch has myhostname and this is the machine's own name";
 }
