@@ -49,8 +49,8 @@ export function witnesses(parts: WitnessParts): Witnesses {
 }
 
 const usualTypes: readonly number[] = [TYPE.A, TYPE.AAAA];
-/** Queried for a few names in each zone. */
 const { MX, TXT, SRV, PTR, SOA, NS, HTTPS, CNAME, ANY } = TYPE;
+/** Queried for a few names in each zone. */
 const rareTypes: readonly number[] = [MX, TXT, SRV, PTR, SOA, NS, HTTPS, CNAME, ANY];
 
 /** Directives and their properties that are followed by zones. */

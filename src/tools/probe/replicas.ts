@@ -46,7 +46,7 @@ export async function findServers(
   signal: AbortSignal,
 ): Promise<FoundServers> {
   const { namespace, name, labels } = choice;
-  const directory = namespace === '' ? '' : `/namespaces/${namespace}`;
+  const scope = namespace === '' ? '' : `/namespaces/${namespace}`;
   const get = async (
     task: string,
     path: string,
@@ -58,13 +58,13 @@ export async function findServers(
   const selector = labels ?? `kubernetes.io/service-name=${name ?? ''}`;
   const named = async (kind: 'services' | 'endpoints'): Promise<readonly JsonObject[]> => {
     const one = name === null ? '' : `/${name}`;
-    const found = await get(`get ${kind}`, `/api/v1${directory}/${kind}${one}`, labels);
+    const found = await get(`get ${kind}`, `/api/v1${scope}/${kind}${one}`, labels);
     return name === null ? children(found, 'items') : [found];
   };
   try {
     const replicas = await get(
       'list endpointslices',
-      `/apis/discovery.k8s.io/v1${directory}/endpointslices`,
+      `/apis/discovery.k8s.io/v1${scope}/endpointslices`,
       selector,
     )
       .then((list) => children(list, 'items').flatMap(ofSlice))

@@ -1,4 +1,5 @@
 /** The command line of `ndots check`. */
+import type { Retention } from '../../../addons/kuberhealthy/pod-sweeper.ts';
 import { readReportingUrl } from '../../../addons/kuberhealthy/reporting-url.ts';
 import type { PlannedCheck } from '../../../tools/probe/check-file.ts';
 import { readServer, serverAddress } from '../../../tools/probe/parameters.ts';
@@ -34,7 +35,7 @@ export interface CheckOptions extends ClusterOptions, ColourOptions {
   /** URL to send reports to, or null for the `kuberhealthy` service in the same namespace. */
   readonly reportingUrl: URL | null;
   readonly reportBy: 'address' | 'name';
-  readonly kept: ReturnType<typeof keptOf>;
+  readonly kept: Retention;
   /** True to send Kuberhealthy no reports, even from one of its pods. */
   readonly noReport: boolean;
 }

@@ -1,6 +1,5 @@
 /** `ndots completion SHELL`: prints a completion script that calls `ndots __complete` (`complete.ts`). */
-import { didYouMean } from '../../../server/base/problem.ts';
-import type { Problem } from '../../../server/base/problem.ts';
+import { didYouMean, type Problem } from '../../../server/base/problem.ts';
 import { EXIT, type Command } from '../command.ts';
 import type { Usage } from '../option.ts';
 import { parseOptions } from '../option-parse.ts';

@@ -2,8 +2,7 @@
  * `ndots plan`: computes how many queries a lower `ndots` or trailing dots would save for the names in a capture, and
  * which names would break.
  */
-import { didYouMean } from '../../../server/base/problem.ts';
-import type { Problem } from '../../../server/base/problem.ts';
+import { didYouMean, type Problem } from '../../../server/base/problem.ts';
 import { addressOwners } from '../capture/capture-names.ts';
 import { EXIT, type Command } from '../command.ts';
 import { usage } from '../option-values.ts';

@@ -104,8 +104,8 @@ export function listBody<Row>(
 }
 
 /**
- * `200 of 41.0k lookups, 12 without memory, kernel lost 3, 30 % in detail`. Includes kernel drops even if there were
- * none, so that readers can trust the counts.
+ * `200 of 41.0k lookups, 12 more did not fit into memory, kernel lost 3, from 30 % of all lookups`. Includes kernel
+ * drops even if there were none, so that readers can trust the counts.
  */
 function leavesOut(list: ViewHead<ViewName> & Listed<unknown>): string {
   const { view, shown, total, leftOut, lostByKernel, sampledShare, error } = list;
